@@ -108,9 +108,9 @@ ARTEL_API bool artel_strategy_writes(const artel_strategy *strategy);
 typedef struct artel_variable_options {
     size_t struct_size;
     const char *name; /* unique in the strategy, dots and slashes being the same; at most 1000 bytes of UTF-8; copied */
-    artel_dtype dtype;   /* float32, float64 */
+    artel_dtype dtype;   /* float32, float64; string: kept with checkpoints, in no function */
     artel_shape shape;   /* a scalar unless set */
-    const void *initial; /* elements in row-major order, copied; NULL: what `initializer` says */
+    const void *initial; /* elements in row-major order (artel_string), copied; NULL: what `initializer` says, or "" */
     /* One of Keras' by name, with settings ("random_uniform:maxval=0.1") or as a record, copied; of the strategy's seed
      * and the number of the variable; NULL: zeros. Drawn in float32. */
     const char *initializer;
@@ -133,7 +133,9 @@ static inline artel_variable_options artel_variable_options_init(void)
 
 /* A mirrored variable: every replica has the same bits, for only what all of them have computed is ever written.
  * Errors: ARTEL_ERROR_INVALID (a name that exists, a shape, an initializer that is none, or beside values),
- * ARTEL_ERROR_UNSUPPORTED (an element type other than float32 and float64; float64 over parameter servers). */
+ * a string that is no UTF-8), ARTEL_ERROR_UNSUPPORTED (an element type other than float32, float64 and string; float64
+ * over parameter servers; strings in a cluster, or with a byte of 0). Of strings no function, optimizer or device takes
+ * a variable (ARTEL_ERROR_UNSUPPORTED). */
 ARTEL_API artel_status artel_variable_create(artel_strategy *strategy, const artel_variable_options *options,
                                              artel_variable **out);
 ARTEL_API const char *artel_variable_name(const artel_variable *variable); /* "dense/kernel"; "" for NULL */
@@ -143,7 +145,9 @@ ARTEL_API artel_status artel_variable_dtype(const artel_variable *variable, arte
  * and assigning are for the time between two runs. */
 ARTEL_API artel_status artel_variable_read(artel_variable *variable, float *values, int64_t count);
 ARTEL_API artel_status artel_variable_assign(artel_variable *variable, const float *values, int64_t count);
-/* The same with elements of any numeric type, converted as NumPy does: of float64 without rounding. */
+/* The same with elements of any numeric type, converted as NumPy does: of float64 without rounding. Of a variable of
+ * strings with ARTEL_DTYPE_STRING alone: artel_string, copied when they are assigned, borrowed when they are read, each
+ * with a NUL behind its bytes, until they are assigned again or the strategy ends. */
 ARTEL_API artel_status artel_variable_read_as(artel_variable *variable, artel_dtype dtype, void *values, int64_t count);
 ARTEL_API artel_status artel_variable_assign_as(artel_variable *variable, artel_dtype dtype, const void *values,
                                                 int64_t count);

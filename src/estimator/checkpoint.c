@@ -36,15 +36,26 @@ static artel_status list_entry(void *user, const char *name, int variable)
 
 static artel_status make_manifest(artel_strategy *strategy, const artel__estimator_save *save, char **out)
 {
-    json_t *counters;
+    json_t *counters, *words;
     artel_context *ctx = artel__snapshot_context(strategy);
-    ARTEL_TRY(artel__snapshot_counters(strategy, &counters));
+    ARTEL_TRY(artel__snapshot_words(strategy, &words));
+    artel_status status = artel__snapshot_counters(strategy, &counters);
+    if (status < 0) {
+        json_decref(words);
+        return status;
+    }
     json_t *manifest =
         json_pack("{s:i, s:{s:s}, s:I, s:I, s:I, s:b, s:o}", "format", FORMAT, "identity", "kind", "strategy", "step",
                   (json_int_t)save->step, "epoch", (json_int_t)save->epoch, "max_steps", (json_int_t)save->max_steps,
                   "finished", save->finished, "counters", counters);
-    if (!manifest) return artel__fail_memory(ctx, "checkpoint", 0);
-    artel_status status = artel__json_dump_string(ctx, manifest, ARTEL__JSON_PYTHON, out);
+    bool has = json_object_size(words) > 0; /* else it is as ever */
+    if (!manifest || (has && json_object_set(manifest, "strings", words) != 0)) {
+        json_decref(words);
+        json_decref(manifest);
+        return artel__fail_memory(ctx, "checkpoint", 0);
+    }
+    json_decref(words);
+    status = artel__json_dump_string(ctx, manifest, ARTEL__JSON_PYTHON, out);
     json_decref(manifest);
     return status;
 }
@@ -124,11 +135,14 @@ static artel_status take_up(artel_strategy *strategy, bool values_only, const ch
     if (!counters)
         return artel__fail(ctx, ARTEL_ERROR_INVALID, folder, "give each run a directory of its own",
                            "the checkpoint is not that of a strategy");
+    const json_t *words = json_object_get(manifest, "strings");
+    ARTEL_TRY(artel__snapshot_take_words(strategy, folder, words, false));
     ARTEL_TRY(artel__checkpoint_open(ctx, folder, &t.tensors));
     artel_status status = artel__snapshot_visit(strategy, take_entry, &t);
     if (status == ARTEL_OK) status = artel__snapshot_begin_store(strategy);
     if (status == ARTEL_OK && !values_only) status = artel__snapshot_take_counters(strategy, folder, counters);
     t.stores = true;
+    if (status == ARTEL_OK) status = artel__snapshot_take_words(strategy, folder, words, true);
     if (status == ARTEL_OK) status = artel__snapshot_visit(strategy, take_entry, &t);
     artel__checkpoint_close(&t.tensors);
     return status;

@@ -102,6 +102,7 @@ artel__device_name artel__function_device(const artel_function *f, int node)
 artel_status artel_variable_set_device(artel_variable *v, const char *device)
 {
     ARTEL_TRY(artel__enter(v ? v->strategy->ctx : NULL, __func__, "variable device", v, device));
+    ARTEL_TRY(artel__words_refuse(v, "devices"));
     artel_strategy *s = v->strategy;
     artel__device_name name;
     char text[ARTEL__DEVICE_TEXT];

@@ -22,9 +22,12 @@
 #include "comm/group.h"
 #include "strategy/devices.h"
 
+typedef struct artel__words artel__words;
+
 struct artel_variable {
     artel_strategy *strategy;
-    int index; /* in the strategy's table */
+    int index;           /* in the strategy's table; -1: of strings */
+    artel__words *words; /* of a variable of strings (words.c); else NULL */
     artel__constraint_config constraint;
     const void *initial; /* of a variable that was declared alone, until the strategy opens; NULL: zeros */
     artel__device_name device;
@@ -99,6 +102,7 @@ struct artel_strategy {
     artel__device_set *devices; /* NULL: the cores */
     artel__variables variables;
     artel_variable *variable;
+    artel_variable *words; /* those of strings */
     artel__adopted *adopted;
     artel__adopted *text_layer; /* models of one layer of text, called as operations */
     artel_optimizer *optimizer;
@@ -220,6 +224,17 @@ struct artel_function {
 
 /* A model whose weights it holds; NULL: it does not. */
 artel__adopted *artel__strategy_find(const artel_strategy *strategy, const artel_model *model);
+
+/* words.c: variables of strings, whose options are checked as those of others are; the end of all of them. Elements are
+ * borrowed until they are assigned anew. */
+artel_status artel__words_create(artel_strategy *strategy, const artel_variable_options *options, artel_variable **out);
+void artel__words_end(artel_strategy *strategy);
+const char *artel__words_name(const artel__words *words);
+const artel_shape *artel__words_shape(const artel__words *words);
+artel_status artel__words_read(const artel_variable *variable, artel_dtype dtype, artel_string *out, int64_t count);
+artel_status artel__words_assign(artel_variable *variable, artel_dtype dtype, const artel_string *from, int64_t count);
+/* UNSUPPORTED where it holds strings: "optimizers" take numbers. */
+artel_status artel__words_refuse(const artel_variable *variable, const char *what);
 
 /* replicas.c: who computes: shards, replicas and devices of its options, the group that connects them. */
 artel_status artel__strategy_resolve(artel_strategy *strategy);

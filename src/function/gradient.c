@@ -218,6 +218,10 @@ static bool may_write(artel_graph *g, const artel_variable *variable)
                             "the variable is %s", variable ? "another strategy's" : "NULL");
         return false;
     }
+    if (variable->words) {
+        g->graph->status = artel__words_refuse(variable, "functions");
+        return false;
+    }
     if (g->assigned[variable->index]) {
         artel__graph_refuse(g, ARTEL_ERROR_INVALID, s->variables.item[variable->index].name, "write each variable once",
                             "the function writes this variable twice");

@@ -156,6 +156,10 @@ artel_value artel_graph_variable(artel_graph *g, artel_variable *variable)
                                    !g->strategy ? "a strategy's, and this is a part of a model"
                                    : variable   ? "another strategy's"
                                                 : "NULL");
+    if (variable->words) {
+        g->graph->status = artel__words_refuse(variable, "functions");
+        return ARTEL_NO_VALUE;
+    }
     const artel__variable *declared = &g->strategy->variables.item[variable->index];
     artel__tape_entry *entry =
         artel__tape_begin(g, &(artel__tape_entry){.kind = ARTEL__TAPE_VARIABLE, .which = variable->index}, NULL, 0);

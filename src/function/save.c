@@ -282,10 +282,13 @@ artel_status artel_strategy_function(artel_strategy *s, const char *name, artel_
 artel_status artel_strategy_variable(artel_strategy *s, const char *name, artel_variable **out)
 {
     ARTEL_TRY(artel__enter(s ? s->ctx : NULL, __func__, "strategy name out", s, name, out));
-    for (artel_variable *v = s->variable; v; v = v->next) {
-        if (strcmp(artel_variable_name(v), name) != 0) continue;
-        *out = v;
-        return ARTEL_OK;
+    artel_variable *const lists[] = {s->variable, s->words};
+    for (int i = 0; i < 2; i++) {
+        for (artel_variable *v = lists[i]; v; v = v->next) {
+            if (strcmp(artel_variable_name(v), name) != 0) continue;
+            *out = v;
+            return ARTEL_OK;
+        }
     }
     return none(s, "variable", name);
 }

@@ -34,6 +34,10 @@ artel_status artel__snapshot_push(artel_strategy *strategy);
  * in a unit. */
 artel_status artel__snapshot_counters(const artel_strategy *strategy, json_t **out);
 artel_status artel__snapshot_take_counters(artel_strategy *strategy, const char *where, const json_t *counters);
+/* Variables of strings, by name: {"shape", "strings"}. The second sees whether all that the strategy has are there, of
+ * its shapes, and takes them with `stores`. Errors: ARTEL_ERROR_CORRUPT. */
+artel_status artel__snapshot_words(const artel_strategy *strategy, json_t **out);
+artel_status artel__snapshot_take_words(artel_strategy *strategy, const char *where, const json_t *words, bool stores);
 /* The models whose weights it holds, in the order in which they were added; NULL: there is no such one. */
 artel_model *artel__snapshot_model(const artel_strategy *strategy, int index);
 /* Whether a function writes variables. */

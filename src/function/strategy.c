@@ -92,6 +92,7 @@ void artel_strategy_destroy(artel_strategy *s)
         if (a->owned) artel_model_destroy(a->model);
     }
     for (artel__adopted *a = s->text_layer; a; a = a->next) artel_model_destroy(a->model);
+    artel__words_end(s);
     artel__arena_fini(&s->arena);
     artel__free(ctx, s);
 }
@@ -149,19 +150,22 @@ static artel_status check_name(artel_strategy *s, const char *name)
     if (length > MOST_NAME || artel__utf8_valid(name, length) != length)
         return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "variable options", "write at most 1000 bytes of UTF-8",
                            "the variable's name has %zu bytes, or they are no UTF-8", length);
+    const char *other = NULL;
     for (int i = 0; i < s->variables.count; i++) {
-        if (same_name(s->variables.item[i].name, name))
-            return artel__fail(s->ctx, ARTEL_ERROR_INVALID, name, "give each variable a name of its own",
-                               "this variable exists%s",
-                               strcmp(s->variables.item[i].name, name) ? ", but for dots and slashes" : "");
+        if (same_name(s->variables.item[i].name, name)) other = s->variables.item[i].name;
     }
-    return ARTEL_OK;
+    for (const artel_variable *v = s->words; v; v = v->next) {
+        if (same_name(artel__words_name(v->words), name)) other = artel__words_name(v->words);
+    }
+    if (!other) return ARTEL_OK;
+    return artel__fail(s->ctx, ARTEL_ERROR_INVALID, name, "give each variable a name of its own",
+                       "this variable exists%s", strcmp(other, name) ? ", but for dots and slashes" : "");
 }
 
 static artel_status check_variable(artel_strategy *s, const artel_variable_options *o)
 {
     ARTEL_TRY(check_name(s, o->name));
-    if (o->dtype != ARTEL_DTYPE_FLOAT32 && o->dtype != ARTEL_DTYPE_FLOAT64)
+    if (o->dtype != ARTEL_DTYPE_FLOAT32 && o->dtype != ARTEL_DTYPE_FLOAT64 && o->dtype != ARTEL_DTYPE_STRING)
         return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, o->name, "use float32 or float64", "a variable of %s",
                            artel_dtype_name(o->dtype));
     if (o->dtype == ARTEL_DTYPE_FLOAT64 && s->servers)
@@ -199,6 +203,7 @@ artel_status artel_variable_create(artel_strategy *s, const artel_variable_optio
     ARTEL_TRY(artel__take_options(s->ctx, &variable_kind, options, &chosen));
     ARTEL_TRY(artel__strategy_may_declare(s, "variable"));
     ARTEL_TRY(check_variable(s, &chosen));
+    if (chosen.dtype == ARTEL_DTYPE_STRING) return artel__words_create(s, &chosen, out);
     void *initial = NULL;
     if (chosen.initial && chosen.initializer)
         return artel__fail(s->ctx, ARTEL_ERROR_INVALID, chosen.name, "give one of them",
@@ -221,20 +226,21 @@ artel_status artel_variable_create(artel_strategy *s, const artel_variable_optio
 
 const char *artel_variable_name(const artel_variable *v)
 {
-    return v ? v->strategy->variables.item[v->index].name : "";
+    if (!v) return "";
+    return v->words ? artel__words_name(v->words) : v->strategy->variables.item[v->index].name;
 }
 
 artel_status artel_variable_shape(const artel_variable *v, artel_shape *shape)
 {
     ARTEL_TRY(artel__enter(v ? v->strategy->ctx : NULL, __func__, "variable shape", v, shape));
-    *shape = v->strategy->variables.item[v->index].shape;
+    *shape = v->words ? *artel__words_shape(v->words) : v->strategy->variables.item[v->index].shape;
     return ARTEL_OK;
 }
 
 artel_status artel_variable_dtype(const artel_variable *v, artel_dtype *dtype)
 {
     ARTEL_TRY(artel__enter(v ? v->strategy->ctx : NULL, __func__, "variable dtype", v, dtype));
-    *dtype = v->strategy->variables.item[v->index].dtype;
+    *dtype = v->words ? ARTEL_DTYPE_STRING : v->strategy->variables.item[v->index].dtype;
     return ARTEL_OK;
 }
 
@@ -265,6 +271,7 @@ artel_status artel_variable_read_as(artel_variable *v, artel_dtype dtype, void *
 {
     void *plain;
     ARTEL_TRY(artel__enter(v ? v->strategy->ctx : NULL, __func__, "variable values", v, values));
+    if (v->words) return artel__words_read(v, dtype, values, count);
     ARTEL_TRY(check_access(v, dtype, count, false));
     artel_strategy *s = v->strategy;
     if (s->servers) ARTEL_TRY(artel__elsewhere_read(s, v->index));
@@ -279,6 +286,7 @@ artel_status artel_variable_assign_as(artel_variable *v, artel_dtype dtype, cons
 {
     void *plain;
     ARTEL_TRY(artel__enter(v ? v->strategy->ctx : NULL, __func__, "variable values", v, values));
+    if (v->words) return artel__words_assign(v, dtype, values, count);
     ARTEL_TRY(check_access(v, dtype, count, true));
     artel_strategy *s = v->strategy;
     ARTEL_TRY(make_room(v, dtype, &plain));

@@ -184,7 +184,7 @@ bool artel__placed_is_first(const artel_session *s)
 
 const char *artel_session_place_of(const artel_session *s, const artel_variable *v)
 {
-    return s && v && v->strategy == s->strategy ? s->task[s->owner[v->index]].text : "";
+    return s && v && v->strategy == s->strategy && !v->words ? s->task[s->owner[v->index]].text : "";
 }
 
 const char *artel_session_explain(artel_session *s, artel_function *f)

@@ -98,6 +98,7 @@ artel_status artel_device_setter_place(artel_device_setter *d, artel_variable *c
         if (!variables[i] || variables[i]->strategy->ctx != d->ctx)
             return artel__fail(d->ctx, ARTEL_ERROR_INVALID, "device setter", "give variables of the setter's context",
                                "variable %d is %s", i, variables[i] ? "another context's" : "NULL");
+        ARTEL_TRY(artel__words_refuse(variables[i], "devices"));
         ARTEL_TRY(place(d, variables[i]));
     }
     return ARTEL_OK;

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Variables of strings: what a program keeps beside its numbers (names of classes, a vocabulary) and finds again in
+ * checkpoints.
+ *
+ * Strings are in no graph, so functions neither read nor write them, and they are in no table, no image and on no
+ * device: one block a variable, in the strategy's process. Who takes variables of numbers refuses them by name
+ * (artel__words_refuse).
+ */
+#include <string.h>
+
+#include "base/utf8.h"
+#include "function/function_impl.h"
+#include "function/snapshot.h"
+
+struct artel__words {
+    artel_shape shape;
+    int64_t count;
+    artel_string *element; /* a block, with the bytes behind it, each string with a NUL */
+    const char *name;
+};
+
+/* -- one -- */
+
+static artel_status check_elements(const artel_variable *v, const artel_string *from)
+{
+    artel_context *ctx = v->strategy->ctx;
+    for (int64_t i = 0; from && i < v->words->count; i++) {
+        if (from[i].length > 0 && !from[i].bytes)
+            return artel__fail(ctx, ARTEL_ERROR_INVALID, v->words->name, "give its bytes", "element %lld has none",
+                               (long long)i);
+        if (artel__utf8_valid(from[i].bytes, from[i].length) != from[i].length)
+            return artel__fail(ctx, ARTEL_ERROR_INVALID, v->words->name, "write UTF-8", "element %lld is no UTF-8",
+                               (long long)i);
+        if (from[i].length > 0 && memchr(from[i].bytes, 0, from[i].length))
+            return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, v->words->name, "leave it out",
+                               "element %lld has a byte of 0, which checkpoints do not hold", (long long)i);
+    }
+    return ARTEL_OK;
+}
+
+/* Copies; NULL: empty ones. On failure the variable is as it was. */
+static artel_status take(artel_variable *v, const artel_string *from)
+{
+    artel__words *w = v->words;
+    size_t bytes = 0;
+    void *block;
+    ARTEL_TRY(check_elements(v, from));
+    for (int64_t i = 0; i < w->count; i++) {
+        if (__builtin_add_overflow(bytes, (from ? from[i].length : 0) + 1, &bytes))
+            return artel__fail_memory(v->strategy->ctx, w->name, SIZE_MAX);
+    }
+    ARTEL_TRY(artel__alloc(v->strategy->ctx, (size_t)w->count * sizeof(artel_string) + bytes, w->name, &block));
+    artel_string *to = block;
+    char *at = (char *)(to + w->count);
+    for (int64_t i = 0; i < w->count; i++) {
+        size_t length = from ? from[i].length : 0;
+        if (length > 0) memcpy(at, from[i].bytes, length);
+        at[length] = '\0';
+        to[i] = (artel_string){at, length};
+        at += length + 1;
+    }
+    artel__free(v->strategy->ctx, w->element);
+    w->element = to;
+    return ARTEL_OK;
+}
+
+artel_status artel__words_create(artel_strategy *s, const artel_variable_options *o, artel_variable **out)
+{
+    artel_variable *v = artel__arena_alloc(&s->arena, 1, sizeof *v);
+    artel__words *w = artel__arena_alloc(&s->arena, 1, sizeof *w);
+    if (!v || !w) return ARTEL_ERROR_NO_MEMORY;
+    if (s->options.cluster)
+        return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, o->name, "keep them in the program",
+                           "variables of strings are not copied between tasks");
+    if (o->initializer)
+        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, o->name, "give .initial", "nothing draws strings");
+    *w = (artel__words){
+        .shape = o->shape, .count = artel_shape_count(&o->shape), .name = artel__arena_strdup(&s->arena, o->name)};
+    if (!w->name) return ARTEL_ERROR_NO_MEMORY;
+    *v = (artel_variable){.strategy = s, .index = -1, .words = w, .next = s->words};
+    ARTEL_TRY(take(v, o->initial));
+    s->words = v;
+    *out = v;
+    return ARTEL_OK;
+}
+
+void artel__words_end(artel_strategy *s)
+{
+    for (artel_variable *v = s->words; v; v = v->next) artel__free(s->ctx, v->words->element);
+}
+
+const char *artel__words_name(const artel__words *w)
+{
+    return w->name;
+}
+
+const artel_shape *artel__words_shape(const artel__words *w)
+{
+    return &w->shape;
+}
+
+static artel_status check_access(const artel_variable *v, artel_dtype dtype, int64_t count)
+{
+    artel_context *ctx = v->strategy->ctx;
+    if (count != v->words->count)
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, v->words->name, "give room for all of them",
+                           "%lld elements of %lld", (long long)count, (long long)v->words->count);
+    if (dtype == ARTEL_DTYPE_STRING) return ARTEL_OK;
+    return artel__fail(ctx, ARTEL_ERROR_INVALID, v->words->name,
+                       "use artel_variable_read_as and _assign_as with ARTEL_DTYPE_STRING", "it holds strings");
+}
+
+artel_status artel__words_read(const artel_variable *v, artel_dtype dtype, artel_string *out, int64_t count)
+{
+    ARTEL_TRY(check_access(v, dtype, count));
+    memcpy(out, v->words->element, (size_t)count * sizeof *out);
+    return ARTEL_OK;
+}
+
+artel_status artel__words_assign(artel_variable *v, artel_dtype dtype, const artel_string *from, int64_t count)
+{
+    ARTEL_TRY(check_access(v, dtype, count));
+    return take(v, from);
+}
+
+artel_status artel__words_refuse(const artel_variable *v, const char *what)
+{
+    if (!v->words) return ARTEL_OK;
+    return artel__fail(v->strategy->ctx, ARTEL_ERROR_UNSUPPORTED, v->words->name,
+                       "make numbers of them: an argument of text and StringLookup",
+                       "%s take numbers, and this variable holds strings", what);
+}
+
+/* -- in checkpoints -- */
+
+static json_t *record_of(const artel__words *w)
+{
+    json_t *strings = json_array(), *shape = json_array();
+    for (int d = 0; d < w->shape.rank; d++) json_array_append_new(shape, json_integer(w->shape.dim[d]));
+    for (int64_t i = 0; i < w->count; i++)
+        json_array_append_new(strings, json_stringn(w->element[i].bytes, w->element[i].length));
+    bool whole = json_array_size(strings) == (size_t)w->count && json_array_size(shape) == (size_t)w->shape.rank;
+    if (whole) return json_pack("{s:o, s:o}", "shape", shape, "strings", strings);
+    json_decref(strings);
+    json_decref(shape);
+    return NULL;
+}
+
+artel_status artel__snapshot_words(const artel_strategy *s, json_t **out)
+{
+    json_t *all = json_object();
+    bool good = all != NULL;
+    for (const artel_variable *v = s->words; v && good; v = v->next)
+        good = json_object_set_new(all, v->words->name, record_of(v->words)) == 0;
+    *out = good ? all : NULL;
+    if (good) return ARTEL_OK;
+    json_decref(all);
+    return artel__fail_memory(s->ctx, "variables of strings", 0);
+}
+
+static bool fits(const artel__words *w, const json_t *record)
+{
+    const json_t *shape = json_object_get(record, "shape"), *strings = json_object_get(record, "strings");
+    bool good = json_array_size(shape) == (size_t)w->shape.rank && json_array_size(strings) == (size_t)w->count;
+    for (int d = 0; d < w->shape.rank && good; d++)
+        good = json_integer_value(json_array_get(shape, (size_t)d)) == w->shape.dim[d];
+    for (int64_t i = 0; i < w->count && good; i++) good = json_is_string(json_array_get(strings, (size_t)i));
+    return good;
+}
+
+static artel_status take_record(artel_variable *v, const json_t *record)
+{
+    const json_t *strings = json_object_get(record, "strings");
+    void *block;
+    ARTEL_TRY(artel__alloc(v->strategy->ctx, (size_t)v->words->count * sizeof(artel_string), v->words->name, &block));
+    artel_string *from = block;
+    for (int64_t i = 0; i < v->words->count; i++) {
+        const json_t *one = json_array_get(strings, (size_t)i);
+        from[i] = (artel_string){json_string_value(one), json_string_length(one)};
+    }
+    artel_status status = take(v, from);
+    artel__free(v->strategy->ctx, block);
+    return status;
+}
+
+artel_status artel__snapshot_take_words(artel_strategy *s, const char *where, const json_t *all, bool stores)
+{
+    for (artel_variable *v = s->words; v; v = v->next) {
+        const json_t *record = json_object_get(all, v->words->name);
+        if (!fits(v->words, record))
+            return artel__fail(s->ctx, ARTEL_ERROR_CORRUPT, where,
+                               "go on with the program that wrote it, or begin in an empty directory",
+                               "it has no variable %.200s of strings, or one of another shape", v->words->name);
+        if (stores) ARTEL_TRY(take_record(v, record));
+    }
+    return ARTEL_OK;
+}
