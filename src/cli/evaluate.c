@@ -403,11 +403,13 @@ static artel_status run_in_cluster(artel__invocation *call, pass_fn *pass)
 static artel_status follow(artel__invocation *call, artel_cluster *cluster)
 {
     const pass_options *o = call->options;
-    artel__follow follow = {
-        .directory = o->checkpoint_dir,
-        .evaluate = make_options(o, NULL, cluster),
-        .show = {.json = o->json, .verbose = o->verbose < 0 && !isatty(2) ? 0 : o->verbose, .log_dir = o->log_dir},
-        .once = !o->follow};
+    artel__follow follow = {.directory = o->checkpoint_dir,
+                            .evaluate = make_options(o, NULL, cluster),
+                            .show = {.json = o->json,
+                                     .verbose = o->verbose < 0 && !isatty(2) ? 0 : o->verbose,
+                                     .log_dir = o->log_dir,
+                                     .board = {.write_graph = true}},
+                            .once = !o->follow};
     artel_status status = open_all(call, &follow.model, &follow.data);
     if (status == ARTEL_OK) status = artel__cli_follow(call, &follow);
     artel_data_destroy(follow.data);

@@ -441,14 +441,15 @@ static artel_status train(artel__invocation *call, const fit_options *o, artel_m
     run r = {.observers = {.ctx = call->ctx}, .call = call, .options = o};
     artel_fit_options fit;
     const char *callbacks = NULL;
-    artel__observer_options show = {.json = o->json,
-                                    .verbose = o->verbose,
-                                    .log_dir = o->log_dir,
-                                    .csv_log = o->csv_log,
-                                    .histogram_freq = o->histogram_freq,
-                                    .profile = writes ? o->profile : NULL,
-                                    .quiet = !writes,
-                                    .cluster = cluster};
+    artel__observer_options show = {
+        .json = o->json,
+        .verbose = o->verbose,
+        .log_dir = o->log_dir,
+        .csv_log = o->csv_log,
+        .board = {.histogram_freq = o->histogram_freq, .write_graph = true, .write_steps_per_second = true},
+        .profile = writes ? o->profile : NULL,
+        .quiet = !writes,
+        .cluster = cluster};
     artel_status status = load_data(call, o, &data, &validation);
     if (status == ARTEL_OK) status = read_callbacks(call, o->callbacks, &show, &callbacks);
     if (status == ARTEL_OK && show.csv_log && show.csv_log != o->csv_log)
@@ -512,11 +513,13 @@ static artel_status follow(artel__invocation *call, artel_model *model)
 {
     const fit_options *o = call->options;
     int64_t batch_size = o->validation_batch_size ? o->validation_batch_size : o->batch_size;
-    artel__follow follow = {
-        .model = model,
-        .directory = o->checkpoint_dir,
-        .evaluate = ARTEL_EVALUATE_OPTIONS_INIT,
-        .show = {.json = o->json, .verbose = o->verbose < 0 ? 0 : o->verbose, .log_dir = o->log_dir}};
+    artel__follow follow = {.model = model,
+                            .directory = o->checkpoint_dir,
+                            .evaluate = ARTEL_EVALUATE_OPTIONS_INIT,
+                            .show = {.json = o->json,
+                                     .verbose = o->verbose < 0 ? 0 : o->verbose,
+                                     .log_dir = o->log_dir,
+                                     .board = {.write_graph = true}}};
     if (!o->checkpoint_dir || !o->validation)
         return artel__cli_usage(call, "evaluator",
                                 "it needs --checkpoint-dir DIR, where the others save, and --validation SPEC");

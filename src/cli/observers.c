@@ -9,11 +9,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/json_written.h"
 #include "cli/board_graph.h"
 #include "cli/health.h"
 #include "keras/model.h"
-#include "train/callbacks.h"
 
 static void remember(artel__observers *o, artel_status status)
 {
@@ -45,12 +43,8 @@ static void pause_progress(void *user)
 
 static artel_status open_board(artel__observers *o, const artel__observer_options *options)
 {
-    artel__tensorboard_options board = {.write_graph = true,
-                                        .histogram_freq = options->histogram_freq,
-                                        .update_freq = options->update_freq,
-                                        .write_steps_per_second = true};
-    ARTEL_TRY(artel__tensorboard_create(o->ctx, options->log_dir, &board, &o->board));
-    return artel__board_write_graph(o->model, o->board);
+    ARTEL_TRY(artel__tensorboard_create(o->ctx, options->log_dir, &options->board, &o->board));
+    return options->board.write_graph ? artel__board_write_graph(o->model, o->board) : ARTEL_OK;
 }
 
 /* Whether the user's locale says that the terminal has no characters of Unicode. Nothing said is no answer: containers
@@ -276,6 +270,15 @@ static void show_tasks(artel__observers *o, const artel_event *event)
     o->rows_step = event->step;
 }
 
+static void board_step(artel__observers *o, const artel_event *event)
+{
+    int64_t now = artel__now_ns();
+    double seconds = (double)(now - o->step_ns) * 1e-9;
+    o->step_ns = now;
+    if (artel__tensorboard_wants_batch(o->board, event->step))
+        remember(o, artel__tensorboard_batch_end(o->board, event->step, logs_of(o, event), seconds));
+}
+
 static void on_step(artel__observers *o, const artel_event *event)
 {
     if (event->step_in_epoch == 1 && o->keras_progress && o->progress)
@@ -284,8 +287,7 @@ static void on_step(artel__observers *o, const artel_event *event)
         remember(o, artel__events_step(o->events, event->epoch, event->step, event->loss));
     if (o->task && artel__progress_wants_rows(o->progress)) show_tasks(o, event);
     if (o->progress) artel__progress_update(o->progress, event->step_in_epoch, logs_of(o, event));
-    if (o->board && artel__tensorboard_wants_batch(o->board, event->step))
-        remember(o, artel__tensorboard_batch_end(o->board, event->step, logs_of(o, event), 0));
+    if (o->board) board_step(o, event);
 }
 
 static void on_evaluate(artel__observers *o, const artel_event *event)
@@ -354,7 +356,7 @@ void artel__observers_event(void *user, const artel_event *event)
     switch (event->kind) {
     case ARTEL_EVENT_START: on_start(o, event); break;
     case ARTEL_EVENT_EPOCH_BEGIN:
-        o->epoch_started_ns = artel__now_ns();
+        o->epoch_started_ns = o->step_ns = artel__now_ns();
         o->epoch_first_step = event->step;
         if (o->progress) artel__progress_begin(o->progress, event->epoch, event->epochs, event->steps_per_epoch);
         break;
@@ -370,74 +372,4 @@ void artel__observers_event(void *user, const artel_event *event)
     case ARTEL_EVENT_STALENESS: on_staleness(o, event); break;
     case ARTEL_EVENT_AUDIT: on_audit(o, event); break;
     }
-}
-
-/* -- callbacks that write files -- */
-
-static artel_status take_csv(artel__arena *arena, json_t *config, artel__observer_options *options)
-{
-    const char *path = json_string_value(json_object_get(config, "filename"));
-    const char *separator = json_string_value(json_object_get(config, "separator"));
-    if (!path || options->csv_log)
-        return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, "CSVLogger",
-                           "give one CSVLogger with \"filename\", or --csv-log",
-                           path ? "there is another CSV log already" : "there is no filename");
-    options->csv_log = artel__arena_strdup(arena, path);
-    options->csv_separator = separator ? separator[0] : 0;
-    options->csv_append = json_is_true(json_object_get(config, "append"));
-    return artel__arena_status(arena);
-}
-
-static artel_status take_board(artel__arena *arena, json_t *config, artel__observer_options *options)
-{
-    const char *path = json_string_value(json_object_get(config, "log_dir"));
-    if (options->log_dir)
-        return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, "TensorBoard", "give one TensorBoard, or --log-dir",
-                           "there is another log directory already");
-    options->log_dir = artel__arena_strdup(arena, path ? path : "./logs");
-    options->histogram_freq = json_integer_value(json_object_get(config, "histogram_freq"));
-    json_t *update = json_object_get(config, "update_freq");
-    options->update_freq = json_is_integer(update)
-                               ? json_integer_value(update)
-                               : json_is_string(update) && strcmp(json_string_value(update), "batch") == 0;
-    return artel__arena_status(arena);
-}
-
-static artel_status take_records(artel__arena *arena, json_t *list, artel__observer_options *options)
-{
-    int rates = 0;
-    for (size_t i = 0; i < json_array_size(list);) {
-        json_t *record = json_array_get(list, i), *config = json_object_get(record, "config");
-        const char *class_name = json_string_value(json_object_get(record, "class_name"));
-        bool csv = class_name && strcmp(class_name, "CSVLogger") == 0,
-             board = class_name && strcmp(class_name, "TensorBoard") == 0;
-        if (csv) ARTEL_TRY(take_csv(arena, config, options));
-        if (csv) {
-            options->csv_by_place = true;
-            options->csv_rates = rates;
-        }
-        rates += class_name && artel__callback_tells_rate(class_name);
-        if (board) ARTEL_TRY(take_board(arena, config, options));
-        if (csv || board)
-            json_array_remove(list, i);
-        else
-            i++;
-    }
-    return ARTEL_OK;
-}
-
-artel_status artel__observers_take_callbacks(artel__arena *arena, const char *callbacks,
-                                             artel__observer_options *options, const char **rest)
-{
-    json_t *list;
-    char *text;
-    *rest = callbacks;
-    ARTEL_TRY(artel__json_load_written(arena->ctx, "--callbacks", callbacks, strlen(callbacks), &list));
-    artel_status status = json_is_array(list) ? take_records(arena, list, options) : ARTEL_OK;
-    if (status == ARTEL_OK) status = artel__json_dump_string(arena->ctx, list, ARTEL__JSON_PYTHON, &text);
-    json_decref(list);
-    ARTEL_TRY(status);
-    *rest = artel__arena_strdup(arena, text);
-    artel__free(arena->ctx, text);
-    return artel__arena_status(arena);
 }

@@ -15,8 +15,8 @@ typedef struct artel__observer_options {
     const char *json; /* NULL: none; "all" or "epochs" */
     int64_t verbose;  /* -1: 1 on a terminal, 2 otherwise; with JSON 0 */
     const char *log_dir, *csv_log, *profile;
-    int64_t histogram_freq, update_freq;
-    char csv_separator; /* 0: ',' */
+    artel__tensorboard_options board; /* the log directory's */
+    char csv_separator;               /* 0: ',' */
     bool csv_append;
     bool csv_by_place; /* a CSVLogger in a list of callbacks: `csv_rates` of them that tell the rate stand in front of
                           it */
@@ -40,10 +40,10 @@ typedef struct artel__observers {
     bool results_apart;  /* what an evaluation has found is written by another function */
     bool follows;        /* evaluations are of checkpoints of a run, whose step they tell */
     bool quiet;          /* another task of the cluster shows the run: only start and faults are told here */
-    int64_t epoch_started_ns, epoch_first_step;
-    int64_t rows_ns, rows_step; /* when the rows of the cluster were shown last */
-    artel_cluster_task *task;   /* room for them */
-    artel__log_value *values;   /* room for converted logs */
+    int64_t epoch_started_ns, epoch_first_step, step_ns; /* the latter: when the batch before ended */
+    int64_t rows_ns, rows_step;                          /* when the rows of the cluster were shown last */
+    artel_cluster_task *task;                            /* room for them */
+    artel__log_value *values;                            /* room for converted logs */
     int capacity;
     artel_error failed; /* the first failed write, kept here: what the run does afterwards begins records of its own */
 } artel__observers;

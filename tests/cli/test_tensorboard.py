@@ -20,6 +20,8 @@ class Row:
     check: object  # (Logs) -> None
     args: tuple = ()
     model: str = "mlp"
+    record: dict = None  # settings of a TensorBoard among the callbacks, in place of --log-dir
+    refuse: str = None  # what is wrong with it
 
 
 class Logs:
@@ -73,6 +75,20 @@ def histograms(logs):
     for word in ("dense", "kernel"):
         if not any(word in t for t in tags):
             raise Failure("no histogram for %s among %s" % (word, tags))
+
+
+def settings(logs):
+    """Those of a record, with Keras' defaults."""
+    found = logs.scalars("train")
+    steps = [s for s, _ in found["batch_steps_per_second"]]
+    if steps != [s for s, _ in found["batch_loss"]] or steps != list(range(4, EPOCHS * 10 + 1, 4)) or "keras" in logs.read["train"].Tags()["tensors"]:
+        raise Failure("steps %s, tags %s" % (steps, logs.read["train"].Tags()))
+
+
+def defaults(logs):
+    tags = [*logs.scalars("train"), *logs.read["train"].Tags()["tensors"]]
+    if "keras" not in tags or [t for t in tags if "per_second" in t or t.startswith("batch_")]:
+        raise Failure("tags %s" % tags)
 
 
 def page(logs, conceptual):
@@ -136,6 +152,9 @@ def not_empty(logs):
 
 
 ROWS = [Row("files", not_empty), Row("scalars", scalars), Row("scalars-mirrored", scalars, ("--strategy", "mirrored", "--replicas", 3)),
+        Row("record", settings, record={"update_freq": 4, "write_steps_per_second": True, "write_graph": False}),
+        Row("record-defaults", defaults, record={"profile_batch": 0, "embeddings_freq": 0}), Row("no-images", None, record={"write_images": True}, refuse="write_images"),
+        Row("no-profile", None, record={"profile_batch": [2, 4]}, refuse="profile_batch"), Row("unknown", None, record={"histogram": 1}, refuse="histogram"),
         Row("rates", rates), Row("histograms", histograms, ("--histogram-freq", 1))]
 ROWS += [Row("graph-" + name, graph, model=name) for name in (*MODELS, "odd") if name != "many"]  # text comes from rows of data
 
@@ -159,8 +178,13 @@ def run(row, index, folder, keras_only):
 
     if keras_only:
         return [""]
-    ran = artel("fit", model, "--data", data, "--validation", more, "--epochs", EPOCHS, "--log-dir", os.path.join(folder, "logs"), "--history",
-                os.path.join(folder, "h.json"), "--verbose", 0, *row.args)
+    logs = os.path.join(folder, "logs")
+    where = ("--log-dir", logs) if row.record is None else ("--callbacks", json.dumps([{"class_name": "TensorBoard", "config": {"log_dir": logs, **row.record}}]))
+    ran = artel("fit", model, "--data", data, "--validation", more, "--epochs", EPOCHS, *where, "--history", os.path.join(folder, "h.json"), "--verbose", 0, *row.args)
+    if row.refuse:
+        if ran.rc != 1 or row.refuse not in ran.err or os.path.exists(logs):
+            raise Failure("a refusal was due: exit %d (%s)" % (ran.rc, ran.first))
+        return [""]
     if ran.rc != 0:
         raise Failure("fit: exit %d (%s)" % (ran.rc, ran.first))
     row.check(Logs(folder))
