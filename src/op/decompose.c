@@ -8,6 +8,7 @@
 #include "op/decompose.h"
 
 #include "kernel/wide.h"
+#include "op/lower_decompose.h"
 #include "op/second.h"
 
 typedef struct decompose_attributes {
@@ -111,6 +112,18 @@ static void describe_decompose(const artel__node *node, artel__text *out)
     artel__text_printf(out, "%s%s", names[at->function], at->whole ? " whole" : "");
 }
 
+static void lower_decompose(artel__lower *lower)
+{
+    const decompose_attributes *at = lower->attributes;
+    artel__lower_decompose(lower, at->function, at->whole);
+}
+
+static void lower_gradient(artel__lower *lower)
+{
+    const decompose_attributes *at = lower->attributes;
+    artel__lower_decompose_gradient(lower, at->function, at->whole);
+}
+
 static artel_status grad_gradient(artel__gradient *g)
 {
     return artel__second_decompose(g, ((const decompose_attributes *)g->attributes)->function);
@@ -122,6 +135,7 @@ const artel__op_def artel__op_decompose_gradient_def = {
     .attribute_size = sizeof(decompose_attributes),
     .infer = infer_gradient,
     .grad = grad_gradient,
+    .lower = lower_gradient,
     .cost = cost_decompose,
     .describe = describe_decompose,
     .exec =
@@ -168,6 +182,7 @@ const artel__op_def artel__op_decompose_def = {
     .attribute_size = sizeof(decompose_attributes),
     .infer = infer_decompose,
     .grad = grad_decompose,
+    .lower = lower_decompose,
     .cost = cost_decompose,
     .describe = describe_decompose,
     .exec =

@@ -321,6 +321,34 @@ def evaluation():
     expect(np.allclose(np.load(path("p-cpu.npy")), np.load(path("p-cpu-xla.npy")), rtol=1e-4, atol=1e-5), "predictions differ")
 
 
+def factors():
+    """QR, eigenvalues and singular values of odd matrices: none, of one line, of rank 1, with equal values, far apart ones, and what is not finite."""
+    x = K.Input((7, 5))
+    y = K.ops.matmul(K.ops.transpose(x, (0, 2, 1)), x)
+    found = [*K.ops.qr(x, mode="complete"), *K.ops.eigh(y), *K.ops.svd(x, full_matrices=True), *K.ops.svd(K.ops.transpose(x, (0, 2, 1)), full_matrices=False), y]
+    model = save(lambda: K.Model(x, found), path("factors.keras"))
+    random = np.random.default_rng(2)
+    a = random.normal(size=(9, 7, 5)).astype("float32")
+    a[1], a[2], a[3] = 0, np.eye(7, 5), random.normal(size=(7, 1)) * random.normal(size=(1, 5))
+    a[4] *= np.float32(10) ** np.arange(-4, 1)
+    a[5, 1:], a[6, 3, 3], a[7, 0, 0] = 0, np.nan, np.inf
+    np.savez(path("factors.npz"), x=a)
+    answer = artel("predict", model, "--data", "npz:" + path("factors.npz"), "--device", "cpu:xla", "--output", path("factors-of.npz"))
+    expect(answer.rc == 0, "exit code", answer.rc, answer.err)
+    q, r, e, v, u, s, w, u2, s2, w2, y = np.load(path("factors-of.npz")).values()
+    lost = [6, 7]
+    for one in (q, r, e, v, u, s, w, u2, s2, w2):
+        expect(np.isnan(one[lost]).all() and np.isfinite(np.delete(one, lost, 0)).all(), "what is not finite", one)
+    a, q, r, e, v, u, s, w, u2, s2, w2, y = (np.delete(one, lost, 0) for one in (a, q, r, e, v, u, s, w, u2, s2, w2, y))
+    back = lambda x: x.transpose(0, 2, 1)
+    for name, made, wanted in (("QR", q @ r, a), ("eigenvalues", v * e[:, None] @ back(v), y), ("singular values", u[:, :, :5] * s[:, None] @ w, a), ("of the other side", u2 * s2[:, None] @ w2, back(a)),
+                               ("sizes", s, s2), ("squares", np.sort(s * s), np.maximum(e, 0))):
+        expect(np.allclose(made, wanted, atol=2e-5), name, np.abs(made - wanted).max())
+    for name, one in (("q", q), ("v", v), ("u", u), ("w", back(w)), ("u2", u2), ("w2", back(w2))):
+        expect(np.allclose(back(one) @ one, np.eye(one.shape[2]), atol=2e-6), "columns of", name)
+    expect((np.diff(e) >= 0).all() and (np.diff(s) <= 0).all(), "their order")
+
+
 def tasks():
     """Two tasks by their own clients give the bits of one, also of two devices each; a task on processors is no member of such a job."""
     one = fit("cnn", "alone.keras", "--device", "cpu:xla")
@@ -438,4 +466,4 @@ def refuses():
 
 if __name__ == "__main__":
     skip_without_xla()
-    sys.exit(run_checks(near, replicas, central, mixed, mixed_tasks, mixed_killed, mixed_pass, launches, feeds, resumption, evaluation, tasks, killed, origins, checks, tpus, refuses))
+    sys.exit(run_checks(near, replicas, central, mixed, mixed_tasks, mixed_killed, mixed_pass, launches, feeds, resumption, evaluation, factors, tasks, killed, origins, checks, tpus, refuses))
