@@ -144,8 +144,9 @@ double artel__pow64(double x, double y)
     bool whole = y - y == 0 && integral(y, &odd);
     if (whole && y >= -8 && y <= 8) return y > 0 ? small_power(x, (int)y) : 1.0 / small_power(x, (int)-y);
     if (y == 0.5 && x >= 0) return artel__sqrt64(x);
-    if (x < 0 && !whole) return not_a_number();
+    if (x < 0 && !whole && y - y == 0 && x - x == 0) return not_a_number(); /* infinities have the sign of evens */
     double magnitude = x < 0 ? -x : x;
+    if (magnitude == 0 && odd) return y > 0 ? x : 1.0 / x; /* of the sign of x */
     if (magnitude == 0) return y > 0 ? 0 : infinity();
     if (magnitude == 1) return odd && x < 0 ? -1 : 1;
     double result = artel__exp64(y * artel__log64(magnitude));

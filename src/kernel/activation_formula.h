@@ -322,7 +322,7 @@ ARTEL__MATH artel__real forward_sparse_plus(ARTEL__UNARY_ARGS)
 ARTEL__MATH artel__real backward_sparse_plus(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
-    return v <= -1.0f ? 0.0f : v < 1.0f ? dy * (0.5f * (v + 1.0f)) : dy;
+    return v <= -1.0f ? 0.0f : v < 1.0f ? dy * (0.5f * (v + 1.0f)) : v == v ? dy : v; /* NaN of NaN */
 }
 
 ARTEL__MATH artel__real forward_sparse_sigmoid(ARTEL__UNARY_ARGS)

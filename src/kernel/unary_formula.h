@@ -103,7 +103,7 @@ ARTEL__MATH artel__real forward_abs(ARTEL__UNARY_ARGS)
 ARTEL__MATH artel__real backward_abs(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
-    return v > 0.0f ? dy : v < 0.0f ? -dy : v == 0.0f ? 0.0f : v; /* NaN of NaN */
+    return v > 0.0f ? dy : v < 0.0f ? -dy : v == 0.0f ? dy - dy : v; /* NaN of NaN, and of an infinite dy at 0 */
 }
 
 ARTEL__MATH artel__real forward_neg(ARTEL__UNARY_ARGS)

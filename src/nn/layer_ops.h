@@ -13,6 +13,8 @@ static inline bool artel__is_operation(const char *class_name)
 {
     return strncmp(class_name, "ops.", 4) == 0;
 }
+/* x with `nan` in the place of NaN, and the largest numbers in those of infinities. */
+artel__value_id artel__raw_finite(artel__graph *graph, artel__value_id x, double nan);
 /* The n-th positional argument of the call. */
 json_t *artel__raw_argument(const artel__call *call, int n);
 /* The value of an argument: a tensor of the call as it is, or a constant as float32 (numbers, lists, arrays). */

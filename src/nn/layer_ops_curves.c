@@ -91,7 +91,8 @@ artel__value_id artel__raw_arctan2(artel__graph *graph, artel__value_id y, artel
     artel__value_id steep = artel__op_compare(graph, ARTEL__COMPARE_GREATER, height, width);
     artel__value_id small = where(graph, steep, width, height), large = where(graph, steep, height, width);
     artel__value_id both = artel__op_logical_and(graph, is(graph, small, INFINITY), is(graph, large, INFINITY));
-    large = where(graph, artel__op_logical_or(graph, both, is(graph, large, 0)), one, large);
+    artel__value_id none = is(graph, artel__op_add(graph, small, large), 0); /* and not beside NaN */
+    large = where(graph, artel__op_logical_or(graph, both, none), one, large);
     artel__value_id angle =
         arctan_of_flat(graph, binary(graph, ARTEL__BINARY_DIV, where(graph, both, one, small), large));
     angle = where(graph, steep, artel__op_affine(graph, angle, -1, HALF_PI), angle);
@@ -211,6 +212,14 @@ static artel__value_id polynomial(artel__graph *graph, artel__value_id x, const 
     return sum;
 }
 
+/* Infinite with an infinite slope at 1 and -1; what `end` does not name is not read. */
+static artel__value_id erfinv_of_end(artel__graph *graph, artel__value_id end, artel__value_id x)
+{
+    artel__value_id held = where(graph, end, x, number(graph, 0)),
+                    rest = artel__op_affine(graph, square(graph, held), -1, 1);
+    return binary(graph, ARTEL__BINARY_DIV, held, rest);
+}
+
 /* After M. Giles, Approximating the erfinv function (2010), in single precision. */
 static artel__value_id erfinv_of(artel__graph *graph, artel__value_id x)
 {
@@ -228,7 +237,7 @@ static artel__value_id erfinv_of(artel__graph *graph, artel__value_id x)
     artel__value_id root = unary(graph, ARTEL__UNARY_SQRT, where(graph, far, w, number(graph, 9)));
     artel__value_id far_part = polynomial(graph, artel__op_affine(graph, root, 1, -3), tail, 9);
     artel__value_id y = binary(graph, ARTEL__BINARY_MUL, where(graph, far, far_part, near_part), inside);
-    y = where(graph, one, with_sign(graph, number(graph, INFINITY), x), y);
+    y = where(graph, one, erfinv_of_end(graph, one, x), y);
     return is_wide(graph) ? artel__wide_erfinv(graph, x, y) : y;
 }
 
@@ -241,12 +250,15 @@ static artel__value_id bessel_i0(artel__graph *graph, artel__value_id x)
     if (is_wide(graph)) return artel__wide_bessel_i0(graph, x);
     artel__value_id size = size_of(graph, x), far = above(graph, size, 3.75);
     artel__value_id low = times(graph, where(graph, far, number(graph, 0), size), 1 / 3.75),
-                    high = where(graph, far, size, number(graph, 4));
+                    over = artel__raw_overflows(graph, size);
+    artel__value_id four = number(graph, 4), high = where(graph, far, where(graph, over, four, size), four);
     artel__value_id near_part = polynomial(graph, unary(graph, ARTEL__UNARY_SQUARE, low), middle, 7);
     artel__value_id share = polynomial(graph, times(graph, unary(graph, ARTEL__UNARY_RECIPROCAL, high), 3.75), tail, 9);
     artel__value_id slow = unary(graph, ARTEL__UNARY_RSQRT, high),
                     power = binary(graph, ARTEL__BINARY_MUL, unary(graph, ARTEL__UNARY_EXPONENTIAL, high), slow);
-    return where(graph, far, binary(graph, ARTEL__BINARY_MUL, power, share), near_part);
+    artel__value_id far_part = binary(graph, ARTEL__BINARY_MUL, power, share);
+    artel__value_id y = where(graph, far, far_part, near_part);
+    return where(graph, over, artel__raw_infinite_beyond(graph, over, size), y);
 }
 
 const formula_row artel__raw_curves[] = {

@@ -49,6 +49,10 @@ artel__value_id artel__raw_erfc(artel__graph *graph, artel__value_id x);
 /* Of float64 (layer_ops_wide.c). `guess`: the inverse of erf to seven digits, and its infinities and NaN. */
 artel__value_id artel__wide_erfinv(artel__graph *graph, artel__value_id x, artel__value_id guess);
 artel__value_id artel__wide_bessel_i0(artel__graph *graph, artel__value_id x);
+/* Where the exponential of a number is infinite. */
+artel__value_id artel__raw_overflows(artel__graph *graph, artel__value_id size);
+/* Infinite, with the infinite slope of what grows with `size`, where it is `over`; elsewhere not read. */
+artel__value_id artel__raw_infinite_beyond(artel__graph *graph, artel__value_id over, artel__value_id size);
 artel__value_id artel__wide_next_after(artel__graph *graph, artel__value_id a, artel__value_id b);
 
 #endif

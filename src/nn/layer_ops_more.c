@@ -12,6 +12,7 @@
 #include "op/formula.h"
 #include "op/reduce.h"
 #include "op/shape_ops.h"
+#include "op/stand_in.h"
 
 #define MOST_RUNNING 2048
 
@@ -157,7 +158,8 @@ static artel__value_id choose(artel__graph *graph, artel__value_id condition, do
 }
 
 /* Running sums as products with zeros and ones would be NaN before an infinity, as 0 * inf is; so infinities and NaN
- * (one of either sign) are counted beside the sum of the others, both signs in one number, and then added. */
+ * (one of either sign) are counted beside the sum of the others, both signs in one number, and then added. The slope is
+ * that of the sum, whatever the numbers. */
 static artel__value_id running(artel__graph *graph, artel__value_id x, int axis, const artel__op_band *band)
 {
     enum {
@@ -168,6 +170,7 @@ static artel__value_id running(artel__graph *graph, artel__value_id x, int axis,
     artel__value_id lows = choose(graph, artel__op_logical_or(graph, nan, low), SIGNS),
                     code = artel__op_add(graph, choose(graph, high, 1), lows);
     artel__value_id finite = artel__op_where(graph, artel__op_logical_or(graph, high, low), ARTEL__NO_VALUE, x);
+    finite = artel__op_with_gradient(graph, finite, x);
     artel__value_id sum = artel__op_band_along(graph, finite, axis, band),
                     count = artel__op_band_along(graph, code, axis, band);
     artel__value_id highs = binary(graph, ARTEL__BINARY_MOD, count, artel__op_scalar(graph, SIGNS));
@@ -183,8 +186,7 @@ artel_status artel__raw_cumsum(artel__layer *layer, artel__call *call)
     artel__value_id x;
     int axis;
     ARTEL_TRY(operand_and_axis(layer, call, 0, &x, &axis));
-    if (strstr(layer->def->class_name, "Nan"))
-        x = artel__op_where(graph, artel__op_compare(graph, ARTEL__COMPARE_NOT_EQUAL, x, x), ARTEL__NO_VALUE, x);
+    if (strstr(layer->def->class_name, "Nan")) x = artel__raw_finite(graph, x, 0);
     ARTEL_TRY(graph->status);
     int64_t n = graph->value[x].shape.dim[axis];
     if (graph->real == ARTEL_DTYPE_FLOAT64) {

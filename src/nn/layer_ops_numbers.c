@@ -216,16 +216,31 @@ artel_status artel__raw_isclose(artel__layer *layer, artel__call *call)
     return ARTEL_OK;
 }
 
+static artel__value_id replaced(artel__graph *graph, artel__value_id x, double nan, double high, double low)
+{
+    artel__value_id y = where(graph, is(graph, x, INFINITY), number(graph, high), x);
+    y = where(graph, is(graph, x, -INFINITY), number(graph, low), y);
+    return where(graph, not_a_number(graph, x), number(graph, nan), y);
+}
+
+static double most_of(const artel__graph *graph)
+{
+    return graph->real == ARTEL_DTYPE_FLOAT64 ? DBL_MAX : (double)FLT_MAX;
+}
+
+artel__value_id artel__raw_finite(artel__graph *graph, artel__value_id x, double nan)
+{
+    return replaced(graph, x, nan, most_of(graph), -most_of(graph));
+}
+
 artel_status artel__raw_nan_to_num(artel__layer *layer, artel__call *call)
 {
     artel__graph *graph = call->graph;
     artel__value_id x;
     ARTEL_TRY(artel__raw_float(layer, call, &x));
     double nan = artel__raw_number(layer, call, "nan", 0);
-    double most = graph->real == ARTEL_DTYPE_FLOAT64 ? DBL_MAX : (double)FLT_MAX;
+    double most = most_of(graph);
     double high = artel__raw_number(layer, call, "posinf", most), low = artel__raw_number(layer, call, "neginf", -most);
-    artel__value_id y = where(graph, is(graph, x, INFINITY), number(graph, high), x);
-    y = where(graph, is(graph, x, -INFINITY), number(graph, low), y);
-    artel__call_return(call, where(graph, not_a_number(graph, x), number(graph, nan), y));
+    artel__call_return(call, replaced(graph, x, nan, high, low));
     return ARTEL_OK;
 }

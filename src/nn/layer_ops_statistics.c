@@ -16,11 +16,6 @@ static artel__value_id is_nan(artel__graph *graph, artel__value_id x)
     return artel__op_compare(graph, ARTEL__COMPARE_NOT_EQUAL, x, x);
 }
 
-static artel__value_id without_nan(artel__graph *graph, artel__value_id x, double instead)
-{
-    return where(graph, is_nan(graph, x), number(graph, instead), x);
-}
-
 /* -- running products -- */
 
 static artel__value_id running_product(artel__graph *graph, artel__value_id x, int axis)
@@ -42,7 +37,7 @@ artel_status artel__raw_cumprod(artel__layer *layer, artel__call *call)
     if (!artel__raw_setting(layer, call, "axis", 0))
         return artel__raw_refuse(layer, "axis=None, which mixes the rows of the batch");
     ARTEL_TRY(artel__raw_along(layer, call, 0, &x, &axis));
-    if (strstr(layer->def->class_name, "Nan")) x = without_nan(call->graph, x, 1);
+    if (strstr(layer->def->class_name, "Nan")) x = artel__raw_finite(call->graph, x, 1);
     artel__call_return(call, running_product(call->graph, x, axis));
     return call->graph->status;
 }

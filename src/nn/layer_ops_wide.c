@@ -64,6 +64,17 @@ static artel__value_id chebyshev(artel__graph *graph, artel__value_id x, const d
     return times(graph, binary(graph, ARTEL__BINARY_SUB, sum, last), 0.5);
 }
 
+artel__value_id artel__raw_overflows(artel__graph *graph, artel__value_id size)
+{
+    artel__value_id power = unary(graph, ARTEL__UNARY_EXPONENTIAL, size), infinite = is(graph, power, INFINITY);
+    return artel__op_logical_and(graph, infinite, below(graph, size, INFINITY));
+}
+
+artel__value_id artel__raw_infinite_beyond(artel__graph *graph, artel__value_id over, artel__value_id size)
+{
+    return times(graph, where(graph, over, size, number(graph, 1)), INFINITY);
+}
+
 artel__value_id artel__wide_bessel_i0(artel__graph *graph, artel__value_id x)
 {
     static const double middle[] = {
@@ -84,14 +95,16 @@ artel__value_id artel__wide_bessel_i0(artel__graph *graph, artel__value_id x)
         2.0489185894690638e-07,  2.8913705208347567e-06,  6.889758346916825e-05,   0.0033691164782556943,
         0.8044904110141088};
     artel__value_id size = size_of(graph, x), far = above(graph, size, 8), eight = number(graph, 8);
-    artel__value_id low = where(graph, far, eight, size), high = where(graph, far, size, eight);
+    artel__value_id over = artel__raw_overflows(graph, size), held = where(graph, over, eight, size);
+    artel__value_id low = where(graph, far, eight, held), high = where(graph, far, held, eight);
     artel__value_id near = chebyshev(graph, artel__op_affine(graph, low, 0.5, -2), middle, (int)ARTEL__COUNT(middle));
     near = product(graph, near, unary(graph, ARTEL__UNARY_EXPONENTIAL, low));
     artel__value_id share = artel__op_affine(graph, unary(graph, ARTEL__UNARY_RECIPROCAL, high), 32, -2);
     artel__value_id series = chebyshev(graph, share, tail, (int)ARTEL__COUNT(tail)),
                     out = product(graph, series, unary(graph, ARTEL__UNARY_RSQRT, high));
     out = product(graph, out, unary(graph, ARTEL__UNARY_EXPONENTIAL, high));
-    return where(graph, far, out, near);
+    out = where(graph, far, out, near);
+    return where(graph, over, artel__raw_infinite_beyond(graph, over, size), out);
 }
 
 /* After Rump, Zimmermann, Boldo, Melquiond, Computing predecessor and successor in rounding to nearest (2009): the next

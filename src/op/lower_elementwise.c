@@ -49,7 +49,7 @@ static const formula unary_formulas[ARTEL__UNARY_COUNT] = {
     [ARTEL__UNARY_LOG_SIGMOID] = {"v neg 0 max v abs neg exp log1p + neg", {"d v neg logistic *"}},
     [ARTEL__UNARY_SQUAREPLUS] = {"v v v * a + sqrt + 2 /", {"d 1 v v v * a + sqrt / + 2 / *"}},
     [ARTEL__UNARY_SPARSE_PLUS] = {"v -1 <= 0 v 1 < 0.25 v 1 + v 1 + * * v ? ?",
-                                  {"v -1 <= 0 v 1 < d 0.5 v 1 + * * d ? ?"}},
+                                  {"v -1 <= 0 v 1 < d 0.5 v 1 + * * v v == d v ? ? ?"}},
     [ARTEL__UNARY_SPARSE_SIGMOID] = {"v -1 <= 0 v 1 >= 1 0.5 v 1 + * ? ?", {"v -1 > v 1 < and d 0.5 * 0 ?"}},
     [ARTEL__UNARY_THRESHOLD] = {"v a > v b ?", {"v a > d 0 ?"}},
     [ARTEL__UNARY_SCALE_SHIFT] = {"v a * b +", {"d a *"}},

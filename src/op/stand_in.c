@@ -63,6 +63,11 @@ artel__value_id artel__op_stand_in(artel__graph *graph, artel__value_id value, a
     return out;
 }
 
+artel__value_id artel__op_with_gradient(artel__graph *graph, artel__value_id value, artel__value_id x)
+{
+    return artel__graph_add(graph, &artel__op_stand_in_def, NULL, (artel__value_id[]){value, x}, 2);
+}
+
 artel__value_id artel__op_stood_in(const artel__graph *graph, artel__value_id variable)
 {
     int index = variable < 0 ? -1 : graph->value[variable].variable;

@@ -87,10 +87,30 @@ static artel__real product_of_others(const artel__reduce_form *form, const artel
     return product;
 }
 
+/* Where the product is no number: those before times those behind. */
+static void gradient_of_infinite(const artel__reduce_form *form, const artel__real *x, artel__real dy, artel__real *dx)
+{
+    artel__real before = 1, behind = 1;
+    for (int64_t j = 0; j < form->count; j++) {
+        int64_t at = artel__axes_offset(&form->reduced, j);
+        dx[at] = before;
+        before = before * x[at];
+    }
+    for (int64_t j = form->count - 1; j >= 0; j--) {
+        int64_t at = artel__axes_offset(&form->reduced, j);
+        dx[at] = dy * (dx[at] * behind);
+        behind = behind * x[at];
+    }
+}
+
 static void gradient_of_product(const artel__reduce_form *form, const artel__real *x, artel__real y, artel__real dy,
                                 artel__real *dx)
 {
     int64_t zeros = 0;
+    if (y - y != 0) {
+        gradient_of_infinite(form, x, dy, dx);
+        return;
+    }
     for (int64_t j = 0; j < form->count; j++) zeros += x[artel__axes_offset(&form->reduced, j)] == 0;
     for (int64_t j = 0; j < form->count; j++) {
         int64_t at = artel__axes_offset(&form->reduced, j);
