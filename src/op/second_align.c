@@ -89,7 +89,8 @@ static lattice lattice_of(artel__graph *graph, value labels)
     value there = artel__op_compare_scalar(graph, ARTEL__COMPARE_NOT_EQUAL, labels, 0);
     value count =
         artel__op_reduce(graph, ARTEL__REDUCE_SUM, artel__op_cast(graph, there, ARTEL_DTYPE_FLOAT64), 1, true);
-    value behind = difference(graph, by_state(graph, &l, place_of), times(graph, count, 2)); /* the last: 0 and -1 */
+    value place = by_state(graph, &l, place_of);
+    value behind = difference(graph, place, times(graph, count, 2)); /* the last: 0 and -1 */
     value near = artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, behind, -2);
     l.last = artel__op_logical_and(graph, near, below(graph, behind, 1));
     return l;

@@ -166,7 +166,8 @@ static value both_sides(artel__graph *graph, const side *u, const side *v, value
     value of_u = turned_by(graph, u->x, u->dx), of_v = turned_by(graph, first, d_first);
     value da = by_turned(graph, by(graph, u->x, middle_of(graph, s, ds, of_u, of_v)), first);
     if (k == n) return da;
-    value rest = difference(graph, turned(graph, d_first), by_turned(graph, turned(graph, of_v), first));
+    value known = by_turned(graph, turned(graph, of_v), first);
+    value rest = difference(graph, turned(graph, d_first), known);
     if (others > 0) {
         value across = turned_by(graph, first, columns_of(graph, v->dx, k, others));
         rest = difference(graph, rest, by_turned(graph, across, columns_of(graph, v->x, k, others)));

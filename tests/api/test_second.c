@@ -180,29 +180,70 @@ static void test_second_order(void **state)
     free(three);
 }
 
-static artel_status trace_refused(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+/* -- what is written out place by place, or step by step, has a most -- */
+
+typedef struct limit {
+    const char *settings; /* of a pool; NULL: a recurrent layer, or CTC */
+    bool ctc;
+    artel_shape shape;
+    const char *refusal; /* NULL: it is within */
+    artel_model *model;
+} limit;
+
+static artel_status trace_limit(void *user, artel_graph *g, const artel_value *in, artel_value *out)
 {
-    artel_value first;
-    (void)user;
-    artel_graph_gradients(g, artel_graph_op(g, "svd", in, 1, "{\"compute_uv\": false}"), in, 1, &first);
+    limit *l = user;
+    artel_value y, first;
+    if (l->settings)
+        y = artel_graph_op(g, "max_pool", in, 1, l->settings);
+    else if (l->ctc)
+        y = artel_graph_loss(g, "ctc", in[1], in[0]);
+    else
+        artel_graph_call(g, l->model, in, 1, &y, 1);
+    artel_graph_gradients(g, artel_graph_unary(g, "square", y), in, 1, &first);
     return artel_graph_gradients(g, first, in, 1, out);
 }
 
-static void test_refusal(void **state)
+static void check_limit(limit *l)
 {
-    (void)state;
     artel_context *ctx = api_context();
     artel_strategy *s;
     artel_function *f;
     artel_function_options o = ARTEL_FUNCTION_OPTIONS_INIT;
-    const artel_argument argument = {.name = "x", .shared = true, .shape = {2, {3, 3}}};
-    o.arguments = &argument;
-    o.argument_count = o.output_count = 1;
+    const artel_argument arguments[2] = {{.name = "x", .shape = l->shape},
+                                         {.name = "y", .dtype = ARTEL_DTYPE_INT32, .shape = {1, {2}}}};
+    o.arguments = arguments;
+    o.argument_count = 2;
+    o.output_count = 1;
     api_ok(ctx, artel_strategy_create(ctx, NULL, &s));
-    assert_int_equal(artel_function_create(s, &o, trace_refused, NULL, &f), ARTEL_ERROR_UNSUPPORTED);
-    assert_non_null(strstr(artel_context_error(ctx)->what, "the gradient of svd has no gradient"));
+    if (!l->settings && !l->ctc) {
+        artel_builder *b;
+        api_ok(ctx, artel_sequential_create(ctx, "long", ARTEL_DTYPE_FLOAT32, &l->shape, &b));
+        artel_layer_simple_rnn(b, &(artel_recurrent_options){.units = 1});
+        api_ok(ctx, artel_sequential_finish(b, &l->model));
+        api_ok(ctx, artel_strategy_add_model(s, l->model));
+    }
+    artel_status status = artel_function_create(s, &o, trace_limit, l, &f);
+    assert_int_equal(status, l->refusal ? ARTEL_ERROR_UNSUPPORTED : ARTEL_OK);
+    if (l->refusal && !strstr(artel_context_error(ctx)->what, l->refusal))
+        fail_msg("%s", artel_context_error(ctx)->what);
     artel_strategy_destroy(s);
+    artel_model_destroy(l->model);
     artel_context_destroy(ctx);
+}
+
+static void test_limits(void **state)
+{
+    (void)state;
+    limit limits[] = {
+        {.settings = "{\"pool_size\": [64, 64], \"strides\": 8}", .shape = {3, {72, 64, 1}}},
+        {.settings = "{\"pool_size\": [64, 65], \"strides\": 8}",
+         .shape = {3, {72, 72, 1}},
+         .refusal = "maxima of windows of more than 4,096 places has no gradient"},
+        {.shape = {2, {4097, 1}}, .refusal = "a recurrent cell of more than 4,096 steps has no gradient"},
+        {.ctc = true, .shape = {2, {4097, 3}}, .refusal = "an alignment (CTC) of more than 4,096 steps"},
+    };
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) check_limit(&limits[i]);
 }
 
 /* Rows of a Jacobian and of a Hessian of y[k] = x[k] tanh(x[0] + 2 x[1]), an element at a time. */
@@ -267,7 +308,7 @@ static void test_matrices(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_second_order), cmocka_unit_test(test_refusal),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_second_order), cmocka_unit_test(test_limits),
                                        cmocka_unit_test(test_matrices)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
