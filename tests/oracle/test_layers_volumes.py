@@ -64,7 +64,7 @@ def stateful(layer, *shape):
 CASES = [Case(name, lambda make=make: [make()], VOLUME, opt="sgd" if name == "adaptive-max-3d" else None) for name, make in VOLUMES.items()]
 CASES += [Case(name, lambda make=make: [make()], MOVIE) for name, make in MOVIES.items()]
 CASES += [Case(name, build, shape) for name, (shape, build) in OTHERS.items()]
-CASES += [Case("conv-lstm2d-states", states), Case("conv-lstm2d-given-state", given_state, refuse="tensors")]
+CASES += [Case("conv-lstm2d-states", states), Case("conv-lstm2d-given-state", given_state)]
 CASES += [Case("conv-lstm2d-stateful", stateful(lambda: L.ConvLSTM2D(2, (3, 2), strides=2, stateful=True, return_sequences=True), *MOVIE)),
           Case("conv-lstm2d-stateful-replicas", stateful(lambda: L.ConvLSTM2D(2, 3, padding="same", go_backwards=True, stateful=True), *MOVIE), fit=("--replicas", 3)),
           Case("conv-lstm1d-stateful-validation", stateful(lambda: L.ConvLSTM1D(3, 2, stateful=True), 4, 7, 3), validation=16)]
