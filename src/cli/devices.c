@@ -19,8 +19,8 @@ typedef struct devices_options {
 static const artel__option options[] = {
     {"plugin", "a plug-in's file, and no other; else those that are found", ARTEL__OPTION_STRING, AT(plugin), "null", 0,
      0, NULL},
-    {"test-devices", "how many devices XLA's plug-in for the CPU pretends to have; 0: its default", ARTEL__OPTION_INT,
-     AT(test_devices), "0", 0, 64, NULL},
+    {"test-devices", "how many devices XLA's plug-in for the CPU pretends to have, in runs 8; 0: its default",
+     ARTEL__OPTION_INT, AT(test_devices), "8", 0, 64, NULL},
     {"json", "one JSON object on stdout", ARTEL__OPTION_BOOL, AT(json), "false", 0, 0, NULL},
     {.name = NULL},
 };
