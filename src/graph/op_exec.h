@@ -11,6 +11,7 @@
 #include "base/rng.h"
 #include "graph/op_def.h"
 #include "kernel/fold.h"
+#include "kernel/held_rows.h"
 #include "kernel/kernel.h"
 
 #define ARTEL__MAX_PARAMS 1024 /* bytes of the largest kernel parameter struct */
@@ -23,6 +24,7 @@ typedef struct artel__step {
     int64_t iteration;    /* optimizer steps before this one */
     double learning_rate; /* of this step, from the schedule */
     bool training;
+    const artel__held_rows *held; /* by variable: rows that embeddings read in place of tables; NULL: tables are here */
 } artel__step;
 
 /* A fault found inside a kernel (an index out of range): the smallest row of the first node that found one, so that

@@ -13,10 +13,12 @@
 
 #include "kernel/fault_slot.h"
 #include "kernel/fold.h"
+#include "kernel/held_rows.h"
 #include "kernel/kernel.h"
 #include "kernel/occurrence.h"
 
-/* y[p] = table[index[p]]; positions = rows * per_row. Tasks: runs of positions. */
+/* y[p] = table[index[p]]; positions = rows * per_row. Where rows are held in place of the table, an index of another
+ * row is as one outside of it. Tasks: runs of positions. */
 typedef struct artel__embed_forward {
     int64_t positions, per_row;
     int64_t vocabulary, width;
@@ -24,6 +26,7 @@ typedef struct artel__embed_forward {
     const float *table; /* [vocabulary][width] */
     float *y;
     artel__fault_slot fault;
+    artel__held_rows held;
 } artel__embed_forward;
 
 /* Sorts the positions of each node by token, stably. sorted: [positions]; first: [nodes][vocabulary + 1], node k's

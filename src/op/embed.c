@@ -35,6 +35,8 @@ static artel_status infer_embedding(artel__infer *infer)
 static void fill_embedding(const artel__run_args *args, void *params)
 {
     const artel__value *table = artel__args_in(args, 0), *index = artel__args_in(args, 1);
+    int32_t variable = args->graph->value[args->node->input[0]].variable;
+    const artel__held_rows *held = args->step->held && variable >= 0 ? &args->step->held[variable] : NULL;
     *(artel__embed_forward *)params =
         (artel__embed_forward){.positions = artel__args_rows(args, args->node->input[1]) * index->storage,
                                .per_row = index->storage,
@@ -44,6 +46,7 @@ static void fill_embedding(const artel__run_args *args, void *params)
                                .table = args->in[0],
                                .y = args->out[0],
                                .fault = artel__args_fault_slot(args)};
+    if (held) ((artel__embed_forward *)params)->held = *held;
 }
 
 /* Input: indices. Outputs: sorted positions (ROW), where each token's begin (NODES). */

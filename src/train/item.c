@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "net/subset.h"
+#include "train/row_cache.h"
 #include "train/rows.h"
 #include "train/servers.h"
 
@@ -31,6 +32,7 @@ typedef struct worker {
     artel__fit *fit;
     artel__arena arena; /* of the division */
     artel__division division;
+    artel__row_cache rows;
     artel__net_piece *piece;
     float **difference; /* by piece: of averages */
     peer *server;       /* by number of the part */
@@ -58,6 +60,7 @@ static artel_status no_item(worker *w)
 static void drop_division(worker *w)
 {
     for (int i = 0; i < w->servers; i++) artel__slot_fini(w->fit->ctx, &w->server[i].call);
+    artel__row_cache_drop(&w->rows, w->fit->session);
     artel__arena_fini(&w->arena);
     w->servers = 0;
     w->install = 0;
@@ -104,6 +107,7 @@ static artel_status make_division(worker *w, const artel__service *s, const arte
     w->server = artel__arena_alloc(&w->arena, (size_t)item->servers, sizeof *w->server);
     ARTEL_TRY(artel__arena_status(&w->arena));
     ARTEL_TRY(make_differences(w));
+    if (w->division.tables) ARTEL_TRY(artel__row_cache_make(&w->arena, w->fit->session, &w->rows));
     for (int i = 0; i < (int)item->servers; i++) ARTEL_TRY(list_entries(w, i));
     w->servers = (int)item->servers;
     w->install = install;
@@ -134,17 +138,27 @@ static artel_status send_call(worker *w, int i, const artel__lane_head *head, ar
     return artel__service_judge(artel__lane_call(p->lane, &p->call, head, w->piece, count, most));
 }
 
+/* Where a device computes they lie where they lie in the table. */
+static void put_rows(worker *w, const artel__row_piece *t, const uint8_t *from)
+{
+    size_t row = (size_t)t->width * sizeof(float);
+    if (w->rows.tables) {
+        memcpy(w->rows.row[t->table] + t->from * t->width, from, (size_t)t->count * row);
+        return;
+    }
+    float *table = artel__state_lend(artel__session_state(w->fit->session), w->division.piece[t->piece].variable);
+    for (int32_t k = 0; k < t->count; k++) memcpy(table + t->token[k] * t->width, from + (size_t)k * row, row);
+}
+
 /* Rows of tables, behind the values. */
 static bool take_rows(worker *w, peer *p, artel__entries_at *at)
 {
-    artel__state *state = artel__session_state(w->fit->session);
     for (int i = 0; i < p->tables.count; i++) {
         const artel__row_piece *t = &p->tables.item[i];
-        float *table = artel__state_lend(state, w->division.piece[t->piece].variable);
-        size_t row = (size_t)t->width * sizeof(float);
-        const uint8_t *from = t->count ? artel__entries_next(&p->call, at, (size_t)t->count * row) : NULL;
+        size_t bytes = (size_t)t->count * (size_t)t->width * sizeof(float);
+        const uint8_t *from = t->count ? artel__entries_next(&p->call, at, bytes) : NULL;
         if (t->count && !from) return false;
-        for (int32_t k = 0; k < t->count; k++) memcpy(table + t->token[k] * t->width, from + (size_t)k * row, row);
+        if (t->count) put_rows(w, t, from);
     }
     return true;
 }
@@ -204,6 +218,7 @@ static artel_status exchange(worker *w, const artel__service *s, const artel__la
         status = send_call(w, i, &head, ARTEL__PART_UPDATE);
     }
     if (status == ARTEL_OK) status = artel__service_move(s);
+    if (all->flags & ARTEL__FLAG_ROWS) artel__row_cache_begin(&w->rows, w->fit->session, w->tokens);
     while (left > 0 && status == ARTEL_OK) {
         int before = left;
         for (int i = 0; i < w->servers && status == ARTEL_OK; i++) {

@@ -278,7 +278,8 @@ static artel_status compute(artel__replica *replica, artel__mode m, const artel_
                         .batch = batch->ordinal,
                         .iteration = batch->iteration,
                         .learning_rate = batch->learning_rate,
-                        .training = m == ARTEL__MODE_TRAIN};
+                        .training = m == ARTEL__MODE_TRAIN,
+                        .held = session->held};
     ARTEL_TRY(artel__execution_compute(run, &step, (const void *const *)replica->mode[m].buffer));
     ARTEL_TRY(artel__audit_exchange(replica, m, batch, &step));
     replica->faulted = artel__execution_fault(run)->node >= 0;

@@ -72,6 +72,7 @@ void artel__row_list_look(artel__row_list *list, const artel__division *division
         int32_t count = *(const int32_t *)artel__session_kept_in(session, mode, table->count);
         int32_t from = find_token(token, count, p->first), to = find_token(token, count, p->first + p->rows);
         p->token = token + from;
+        p->from = from;
         p->count = to - from;
         if (!rows) continue;
         int trainable = division->piece[p->piece].trainable;

@@ -23,6 +23,7 @@ typedef struct artel__row_piece {
     int64_t width, most;  /* elements of a row; rows in a message */
     bool squares;         /* the rule wants them */
     int32_t count;        /* of the message in work */
+    int32_t from;         /* worker: which token of the table's is its first */
     const int32_t *token; /* its tokens */
     const float *row, *square;
 } artel__row_piece;

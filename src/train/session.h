@@ -16,6 +16,7 @@
 #include "device/select.h"
 #include "exec/device.h"
 #include "graph/recompute.h"
+#include "kernel/held_rows.h"
 #include "keras/model.h"
 #include "nn/loss.h"
 #include "nn/optimizer.h"
@@ -269,6 +270,9 @@ const artel__optimizer *artel__session_optimizer(const artel__session *session);
 /* After a step of training, or of another mode: what replica 0 has kept under that number. */
 void *artel__session_kept(artel__session *session, int n);
 void *artel__session_kept_in(artel__session *session, artel__mode mode, int n);
+/* By variable: rows that embeddings read in place of tables (kernel/held_rows.h), as they are when a step is made.
+ * Lent; NULL: tables are whole, in the state. Not for devices. */
+void artel__session_hold_rows(artel__session *session, const artel__held_rows *held);
 /* While *stop is true, a step ends at its next node with ARTEL_ERROR_CANCELLED. Lent; for modes that are prepared
  * already. */
 void artel__session_stop_when(artel__session *session, const atomic_bool *stop);

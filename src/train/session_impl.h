@@ -114,17 +114,18 @@ struct artel__session {
     artel__optimizer_slots slots;
     artel__session_mode mode[ARTEL__MODE_COUNT];
     artel__replica *replica;
-    bool common;             /* all replicas have the state of the first */
-    bool reads_content;      /* rows are hashed as they are read */
-    bool audits;             /* rows of training are counted */
-    bool mixed, mixed_tasks; /* replicas may compute with several arithmetics; tasks of a cluster, that is */
-    artel__deal *deal;       /* the fit's, while files lie apart; NULL: they do not */
-    int replicas;            /* of this process */
-    int first, ranks;        /* rank of its first replica; replicas of all tasks */
-    artel_cluster *cluster;  /* NULL: this process trains alone */
-    artel__mesh_seat seat;   /* in a cluster; zero before, and outside of one */
-    int64_t iteration;       /* of the optimizer at the start */
-    bool *left;              /* by variable: not drawn yet (`leaves`); NULL: all are */
+    bool common;                  /* all replicas have the state of the first */
+    bool reads_content;           /* rows are hashed as they are read */
+    bool audits;                  /* rows of training are counted */
+    bool mixed, mixed_tasks;      /* replicas may compute with several arithmetics; tasks of a cluster, that is */
+    artel__deal *deal;            /* the fit's, while files lie apart; NULL: they do not */
+    int replicas;                 /* of this process */
+    int first, ranks;             /* rank of its first replica; replicas of all tasks */
+    artel_cluster *cluster;       /* NULL: this process trains alone */
+    artel__mesh_seat seat;        /* in a cluster; zero before, and outside of one */
+    int64_t iteration;            /* of the optimizer at the start */
+    const artel__held_rows *held; /* by variable: rows in place of tables; NULL: tables are here */
+    bool *left;                   /* by variable: not drawn yet (`leaves`); NULL: all are */
     artel__session_products products;
     char arithmetic[1024]; /* in words */
     artel__crew *crew;     /* the replicas at work */

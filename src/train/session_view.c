@@ -72,6 +72,11 @@ void *artel__session_kept(artel__session *session, int n)
     return artel__session_kept_in(session, ARTEL__MODE_TRAIN, n);
 }
 
+void artel__session_hold_rows(artel__session *session, const artel__held_rows *held)
+{
+    session->held = held;
+}
+
 void artel__session_stop_when(artel__session *session, const atomic_bool *stop)
 {
     for (int r = 0; r < session->replicas; r++) {

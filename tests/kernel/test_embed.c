@@ -152,7 +152,7 @@ static void test_forward(void **state)
     _Atomic int64_t row = INT64_MAX, value = 0;
     (void)state;
     for (int i = 0; i < 30; i++) index[i] = (int32_t)check_below(&random, 9);
-    artel__embed_forward p = {30, 3, 9, 200, index, table, y, {&row, &value, 50}};
+    artel__embed_forward p = {30, 3, 9, 200, index, table, y, {&row, &value, 50}, {.row = NULL}};
     check_kernels(artel__embed_forward_kernels, &p, &(check_buffer){y, 30 * 200 * 4}, 1);
     assert_true(atomic_load(&row) == INT64_MAX);
     for (int i = 0; i < 30; i++) assert_memory_equal(y + i * 200, table + index[i] * 200, 800);
@@ -164,12 +164,39 @@ static void test_forward(void **state)
     test_free(table), test_free(y);
 }
 
+/* Rows 11 k of a table that is not there, k < 40; the hash of 64 places or more meets itself. */
+static void test_held_rows(void **state)
+{
+    check_random random = {3};
+    int32_t index[90];
+    artel__held_place place[128];
+    float *rows = check_floats(&random, 40 * 20, -1, 1), *y = check_floats(&random, 90 * 20, 0, 1);
+    _Atomic int64_t row = INT64_MAX, value = 0;
+    (void)state;
+    memset(place, 0xff, sizeof place);
+    for (int32_t k = 0; k < 40; k++) {
+        uint32_t at = artel__held_first(25, 11 * k);
+        while (place[at].token >= 0) at = (at + 1) % 128;
+        place[at] = (artel__held_place){11 * k, k};
+    }
+    for (int i = 0; i < 90; i++) index[i] = 11 * (int32_t)check_below(&random, 40);
+    artel__embed_forward p = {90, 3, 500, 20, index, NULL, y, {&row, &value, 50}, {rows, place, 127, 25}};
+    check_kernels(artel__embed_forward_kernels, &p, &(check_buffer){y, 90 * 20 * 4}, 1);
+    assert_true(atomic_load(&row) == INT64_MAX);
+    for (int i = 0; i < 90; i++) assert_memory_equal(y + i * 20, rows + index[i] / 11 * 20, 80);
+    index[80] = 500, index[7] = 12;
+    check_kernels(artel__embed_forward_kernels, &p, &(check_buffer){y, 90 * 20 * 4}, 1);
+    assert_true(atomic_load(&row) == 52 && atomic_load(&value) == 12 && y[7 * 20] == 0 && y[80 * 20 + 19] == 0);
+    test_free(rows), test_free(y);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tokens),
         cmocka_unit_test(test_gradient),
         cmocka_unit_test(test_forward),
+        cmocka_unit_test(test_held_rows),
     };
     check_setup();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,7 +21,10 @@ static void embed_forward_run(const void *params, int64_t begin, int64_t end, vo
     for (int64_t at = begin; at < end; at++) {
         int64_t token = p->index[at];
         bool valid = token >= 0 && token < p->vocabulary;
-        for (int64_t c = 0; c < p->width; c++) p->y[at * p->width + c] = valid ? p->table[token * p->width + c] : 0.0f;
+        int64_t row = valid && p->held.row ? artel__held_find(&p->held, (int32_t)token) : token;
+        const float *table = p->held.row ? p->held.row : p->table;
+        valid = valid && row >= 0;
+        for (int64_t c = 0; c < p->width; c++) p->y[at * p->width + c] = valid ? table[row * p->width + c] : 0.0f;
         if (!valid) artel__fault_slot_report(&p->fault, at / p->per_row, token);
     }
 }

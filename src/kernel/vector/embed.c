@@ -34,9 +34,18 @@ static void ask_for_row(const float *row, int64_t width)
 
 static void ask_for(const artel__embed_forward *p, int64_t position)
 {
-    if (position >= p->positions) return;
+    if (position >= p->positions || p->held.row) return; /* held rows are few, and lie together */
     int64_t token = p->index[position];
     if (token >= 0 && token < p->vocabulary) ask_for_row(p->table + token * p->width, p->width);
+}
+
+/* NULL: there is none. */
+static const float *row_of(const artel__embed_forward *p, int64_t token)
+{
+    if (token < 0 || token >= p->vocabulary) return NULL;
+    if (!p->held.row) return p->table + token * p->width;
+    int32_t at = artel__held_find(&p->held, (int32_t)token);
+    return at >= 0 ? p->held.row + at * p->width : NULL;
 }
 
 static void embed_forward_run(const void *params, int64_t begin, int64_t end, void *scratch)
@@ -49,8 +58,9 @@ static void embed_forward_run(const void *params, int64_t begin, int64_t end, vo
         int64_t token = p->index[at];
         float *y = p->y + at * p->width;
         ask_for(p, at + AHEAD);
-        if (token >= 0 && token < p->vocabulary) {
-            memcpy(y, p->table + token * p->width, bytes);
+        const float *row = row_of(p, token);
+        if (row) {
+            memcpy(y, row, bytes);
             continue;
         }
         memset(y, 0, bytes);
