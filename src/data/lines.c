@@ -40,14 +40,15 @@ typedef struct finding {
 
 static artel_status add_offset(finding *f, artel__lines *lines, uint64_t offset)
 {
-    if (lines->count == f->room) {
+    if (lines->offset_count == f->room) {
         void *offsets = lines->offsets;
         int64_t room = f->room > 0 ? f->room * 2 : 1024;
         ARTEL_TRY(artel__realloc(f->source->ctx, (size_t)room * sizeof *lines->offsets, f->source->target, &offsets));
         lines->offsets = offsets;
         f->room = room;
     }
-    lines->offsets[lines->count++] = offset;
+    lines->offsets[lines->offset_count++] = offset;
+    lines->count++;
     return ARTEL_OK;
 }
 
@@ -115,7 +116,7 @@ static artel_status add_absent(finding *f, artel__lines *lines, artel__lines_fil
     if (index->length > 0) memcpy(head, index->beginning, index->length);
     file->head = head;
     file->head_bytes = index->length;
-    for (uint64_t i = 0; i < index->rows; i++) ARTEL_TRY(add_offset(f, lines, 0));
+    lines->count += (int64_t)index->rows;
     return ARTEL_OK;
 }
 
@@ -126,7 +127,8 @@ static artel_status add_file(finding *f, artel__lines *lines, const char *path)
     artel__unfold_room room = {NULL, 0};
     bool absent;
     artel__lines_file *file = &lines->files[lines->file_count++];
-    *file = (artel__lines_file){.path = artel__arena_strdup(&f->source->arena, path), .first = lines->count};
+    *file = (artel__lines_file){
+        .path = artel__arena_strdup(&f->source->arena, path), .first = lines->count, .place = lines->offset_count};
     if (file->path == NULL) return ARTEL_ERROR_NO_MEMORY;
     ARTEL_TRY(artel__part_stand_in(f->source->ctx, path, &index, &absent));
     if (absent) {
@@ -202,11 +204,12 @@ artel_status artel__lines_at(const artel__source *source, const artel__lines *li
         return ARTEL_OK;
     }
     const char *text = (const char *)file->blob->bytes;
-    uint64_t at = lines->offsets[row], end = file->blob->size;
+    int64_t place = file->place + (row - file->first);
+    uint64_t at = lines->offsets[place], end = file->blob->size;
     if (file->unfold != NULL) {
         size_t got;
         ARTEL_TRY(artel__unfold_size(file->unfold, &end));
-        if (row + 1 < (f + 1 < lines->file_count ? file[1].first : lines->count)) end = lines->offsets[row + 1];
+        if (row + 1 < (f + 1 < lines->file_count ? file[1].first : lines->count)) end = lines->offsets[place + 1];
         ARTEL_TRY(unfold_line(file->unfold, at, (size_t)(end - at), room, &got));
         text = room->bytes;
         end = got;

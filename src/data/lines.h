@@ -12,12 +12,14 @@ typedef struct artel__lines_file {
     size_t head_bytes;
     artel__unfold *unfold; /* of a compressed file; or NULL */
     int64_t first;         /* number of its first line */
+    int64_t place;         /* of that line among the offsets */
 } artel__lines_file;
 
 typedef struct artel__lines {
     artel__lines_file *files;
     int file_count;
-    uint64_t *offsets; /* in their files; on the heap */
+    uint64_t *offsets; /* in their files, of those that are here; on the heap */
+    int64_t offset_count;
     int64_t count;
 } artel__lines;
 

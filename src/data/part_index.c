@@ -18,6 +18,7 @@
 
 #define HEAD 40
 #define ENDS ((size_t)4 << 10)
+#define MOST_ROWS 1040 /* in a byte: deflate makes no more than 1032 of one */
 
 static const char magic[8] = {'A', 'R', 'T', 'E', 'L', 'P', 'I', '1'};
 
@@ -61,7 +62,8 @@ static artel_status read_index(artel_context *ctx, const char *name, artel__part
         out->sum = artel__bytes_take(&at, 8);
         out->beginning = (const char *)at;
         out->length = out->mapping.size - HEAD;
-        *good = out->rows <= (uint64_t)1 << 44 && sum_of(bytes, at, out->length) == out->sum;
+        bool few = out->rows / MOST_ROWS <= out->size && out->rows <= (uint64_t)1 << 44;
+        *good = few && sum_of(bytes, at, out->length) == out->sum;
     }
     if (!*good) artel__unmap_file(&out->mapping);
     return ARTEL_OK;

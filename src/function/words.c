@@ -136,11 +136,12 @@ artel_status artel__words_refuse(const artel_variable *v, const char *what)
 static json_t *record_of(const artel__words *w)
 {
     json_t *strings = json_array(), *shape = json_array();
-    for (int d = 0; d < w->shape.rank; d++) json_array_append_new(shape, json_integer(w->shape.dim[d]));
-    for (int64_t i = 0; i < w->count; i++)
-        json_array_append_new(strings, json_stringn(w->element[i].bytes, w->element[i].length));
-    bool whole = json_array_size(strings) == (size_t)w->count && json_array_size(shape) == (size_t)w->shape.rank;
-    if (whole) return json_pack("{s:o, s:o}", "shape", shape, "strings", strings);
+    bool good = strings && shape;
+    for (int d = 0; d < w->shape.rank && good; d++)
+        good = json_array_append_new(shape, json_integer(w->shape.dim[d])) == 0;
+    for (int64_t i = 0; i < w->count && good; i++)
+        good = json_array_append_new(strings, json_stringn(w->element[i].bytes, w->element[i].length)) == 0;
+    if (good) return json_pack("{s:o, s:o}", "shape", shape, "strings", strings);
     json_decref(strings);
     json_decref(shape);
     return NULL;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* long form: 600 */
 /* libFuzzer: the first byte chooses a format of data, the rest is the file, as it is or what its gzip unfolds to. Every
- * row of every array is read; opening again with damaged records left out gives rows that can be read.
+ * row of every array is read; opening again with damaged records left out gives rows that can be read. Some forms take
+ * it for the index of a file that is not here, whose sum is put right.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,9 @@
 
 enum {
     MOST_ROWS = 40,
-    MOST_BYTES = 1 << 20
+    MOST_BYTES = 1 << 20,
+    INDEX_HEAD = 40,
+    INDEXES = 240 /* from this first byte on */
 };
 
 static const char *const forms[] = {"tfrecord:%s",
@@ -32,6 +35,46 @@ static const char *const forms[] = {"tfrecord:%s",
                                     "csv:%s#stream=yes",
                                     "csv:%s#stream=yes&skip-errors=9",
                                     "npz:%s"};
+
+static const char *const indexed[] = {"jsonl:%s", "csv:%s#stream=yes", "fixed:%s#layout=y:uint8,x:int16:2x2",
+                                      "tfrecord:%s"};
+
+/* Behind the magic three numbers, their sum with the rest, the rest. */
+static bool write_index(int file, const uint8_t *data, size_t size)
+{
+    uint8_t head[INDEX_HEAD] = {'A', 'R', 'T', 'E', 'L', 'P', 'I', '1'};
+    size_t numbers = size < 24 ? size : 24;
+    memcpy(head + 8, data, numbers);
+    artel__bytes_put(head + 32, artel__crc32c(artel__crc32c(0, head + 8, 24), data + numbers, size - numbers), 8);
+    return write(file, head, sizeof head) == sizeof head &&
+           write(file, data + numbers, size - numbers) == (ssize_t)(size - numbers);
+}
+
+static char link_path[80];
+static const char *folder_path;
+
+static void remove_folder(void)
+{
+    unlink(link_path);
+    rmdir(folder_path);
+}
+
+/* The name of a file whose index leads to this one; NULL: there is none. */
+static const char *name_of_absent(int file)
+{
+    static char folder[] = "/tmp/artel-fuzz-XXXXXX", path[64];
+    char target[40];
+    if (folder[strlen(folder) - 1] == 'X') {
+        if (!mkdtemp(folder)) return NULL;
+        snprintf(path, sizeof path, "%s/rows", folder);
+        snprintf(link_path, sizeof link_path, "%s.index", path);
+        folder_path = folder;
+        atexit(remove_folder);
+    }
+    snprintf(target, sizeof target, "/proc/self/fd/%d", file);
+    unlink(link_path);
+    return symlink(target, link_path) == 0 ? path : NULL;
+}
 
 /* The file; packed: in two members. */
 static bool write_file(int file, const uint8_t *data, size_t size, bool packed)
@@ -94,11 +137,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char path[64], spec[128];
     if (size < 1 || artel_context_create(NULL, &ctx) < 0) return 0;
     int file = memfd_create("fuzz", MFD_CLOEXEC);
+    bool index = data[0] >= INDEXES;
+    const char *form = index ? indexed[data[0] % ARTEL__COUNT(indexed)] : forms[data[0] % ARTEL__COUNT(forms)];
+    const char *absent = index ? name_of_absent(file) : NULL;
     snprintf(path, sizeof path, "/proc/self/fd/%d", file);
-    const char *form = forms[data[0] % ARTEL__COUNT(forms)];
+    if (absent) snprintf(path, sizeof path, "%s", absent);
     bool packed = data[0] / ARTEL__COUNT(forms) % 2 == 1;
     snprintf(spec, sizeof spec, "%.*s%s%s", (int)(strstr(form, "%s") - form), form, path, strstr(form, "%s") + 2);
-    if (file >= 0 && write_file(file, data + 1, size - 1, packed) && artel_data_open(ctx, spec, &opened) == ARTEL_OK) {
+    bool written = index ? write_index(file, data + 1, size - 1) : write_file(file, data + 1, size - 1, packed);
+    if (file >= 0 && written && artel_data_open(ctx, spec, &opened) == ARTEL_OK) {
         read_rows(ctx, opened);
         artel_data_destroy(opened);
     }
@@ -130,7 +177,17 @@ size_t artel_fuzz_seed(unsigned number, uint8_t *out, size_t room)
         "abc \xc3\xa9 abcabc",
         "a,b,y\n1,2.5,x\n\"3\",,\n",
         "<ListBucketResult><Key>a&amp;b</Key><Key>b</Key><NextContinuationToken>t</NextContinuationToken>"};
+    static const char *const begin[] = {"{\"x\": [1, 2.5], \"y\": 1}", "a,b,y\n1,2.5,0\n2,3,1\n", ""};
     bool packed = number >= ARTEL__COUNT(text);
+    if (number >= 2 * ARTEL__COUNT(text) && number < 2 * ARTEL__COUNT(text) + ARTEL__COUNT(begin) && room >= 256) {
+        number -= 2 * (unsigned)ARTEL__COUNT(text); /* 50 bytes, 3 rows, and the beginning */
+        memset(out, 0, 25);
+        out[0] = (uint8_t)(INDEXES + number);
+        out[1] = 50;
+        out[9] = 3;
+        memcpy(out + 25, begin[number], strlen(begin[number]));
+        return 25 + strlen(begin[number]);
+    }
     if (number >= 2 * ARTEL__COUNT(text) || room < 256) return 0;
     number %= ARTEL__COUNT(text);
     out[0] = (uint8_t)(number + packed * ARTEL__COUNT(forms));
