@@ -134,7 +134,7 @@ static artel_status send_call(worker *w, int i, const artel__lane_head *head, ar
         artel__row_list_look(&p->tables, &w->division, w->fit->session, mode, pushes);
         count += artel__row_list_write(&p->tables, pushes, w->piece + count);
     }
-    size_t most = p->bytes[ARTEL__PART_VALUES] + artel__row_list_bytes(&p->tables) + 8;
+    size_t most = p->bytes[ARTEL__PART_VALUES] + artel__row_list_answer_bytes(&p->tables) + 8;
     return artel__service_judge(artel__lane_call(p->lane, &p->call, head, w->piece, count, most));
 }
 

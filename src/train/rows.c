@@ -36,14 +36,11 @@ artel_status artel__row_list_make(artel__arena *arena, const artel__division *di
     return ARTEL_OK;
 }
 
-size_t artel__row_list_bytes(const artel__row_list *list)
+size_t artel__row_list_answer_bytes(const artel__row_list *list)
 {
-    size_t bytes = artel__net_padded((size_t)list->count * sizeof(int32_t));
-    for (int i = 0; i < list->count; i++) {
-        const artel__row_piece *p = &list->item[i];
-        size_t row = (size_t)p->most * (size_t)p->width * sizeof(float);
-        bytes += artel__net_padded((size_t)p->most * sizeof(int32_t)) + artel__net_padded(row) * (p->squares ? 2 : 1);
-    }
+    size_t bytes = 0;
+    for (int i = 0; i < list->count; i++)
+        bytes += artel__net_padded((size_t)list->item[i].count * (size_t)list->item[i].width * sizeof(float));
     return bytes;
 }
 
@@ -123,7 +120,7 @@ bool artel__row_list_read(artel__row_list *list, const artel__lane_slot *slot, a
     for (int i = 0; i < list->count; i++) {
         artel__row_piece *p = &list->item[i];
         p->count = list->counts[i];
-        if (p->count < 0 || p->count > p->most) return false;
+        if (p->count < 0 || p->count > (rows ? p->most : p->rows)) return false;
         if (p->count == 0) continue;
         size_t bytes = (size_t)p->count * (size_t)p->width * sizeof(float);
         p->token = artel__entries_next(slot, at, (size_t)p->count * sizeof *p->token);

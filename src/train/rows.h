@@ -20,7 +20,7 @@ typedef struct artel__row_piece {
     int piece;            /* of the division */
     int table;            /* of the objective */
     int64_t first, rows;  /* of the table */
-    int64_t width, most;  /* elements of a row; rows in a message */
+    int64_t width, most;  /* elements of a row; rows of an update */
     bool squares;         /* the rule wants them */
     int32_t count;        /* of the message in work */
     int32_t from;         /* worker: which token of the table's is its first */
@@ -37,8 +37,8 @@ typedef struct artel__row_list {
 /* The pieces at `server`, in `arena`. */
 artel_status artel__row_list_make(artel__arena *arena, const artel__division *division, int server,
                                   artel__row_list *out);
-/* The most bytes of a message of an update, or of tokens; and of an answer. */
-size_t artel__row_list_bytes(const artel__row_list *list);
+/* Bytes of an answer to the tokens of the message in work. */
+size_t artel__row_list_answer_bytes(const artel__row_list *list);
 
 /* Worker: what of the tokens, and rows, that `mode` has kept in the session's last step lies at the server. `rows`:
  * with the gradient. */
@@ -46,7 +46,7 @@ void artel__row_list_look(artel__row_list *list, const artel__division *division
                           artel__mode mode, bool rows);
 /* The pieces of a message of what the list holds; returns how many. */
 int artel__row_list_write(artel__row_list *list, bool rows, artel__net_piece *out);
-/* Server: takes it. False: it does not fit. */
+/* Server: takes it. False: it does not fit. Tokens alone may be more than an update has: of a batch of evaluation. */
 bool artel__row_list_read(artel__row_list *list, const artel__lane_slot *slot, artel__entries_at *at, bool rows);
 
 #endif

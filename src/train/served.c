@@ -22,6 +22,7 @@ void artel__served_drop(artel__served_part *s)
     artel__store_destroy(s->store);
     artel__arena_fini(&s->arena);
     artel__free(ctx, s->piece);
+    artel__free(ctx, s->asked);
     artel__free(ctx, s->applied);
     artel__free(ctx, s->before);
     artel__free(ctx, s);
@@ -369,22 +370,26 @@ artel_status artel__served_answer_values(artel__served_part *s, artel__served_cl
     return artel__served_reply(s, c, at, head, s->piece, s->count[ARTEL__PART_VALUES]);
 }
 
-static size_t row_bytes(const artel__served_part *s)
+/* Rows lie anywhere in a table that fits no cache: they are asked for before their turn. */
+static void copy_table_rows(const float *values, const int32_t *token, const artel__row_piece *p, uint8_t *to)
 {
-    size_t bytes = 0;
-    for (int i = 0; i < s->tables.count; i++) bytes += artel__net_padded(rows_of(&s->tables.item[i]));
-    return bytes;
+    size_t row = (size_t)p->width * sizeof(float);
+    for (int32_t k = 0; k < p->count; k++, to += row) {
+        if (k + AHEAD < p->count) artel__fetch_soon(values + token[k + AHEAD] * p->width, row < ASKED ? row : ASKED);
+        memcpy(to, values + token[k] * p->width, row);
+    }
 }
 
-/* Rows lie anywhere in a table that fits no cache: they are asked for before their turn. */
-static void copy_table_rows(const artel__store_table *from, int32_t count, int64_t width, uint8_t *to)
+static artel_status make_asked(artel__served_part *s)
 {
-    size_t row = (size_t)width * sizeof(float);
-    for (int32_t k = 0; k < count; k++, to += row) {
-        if (k + AHEAD < count)
-            artel__fetch_soon(from->values + from->token[k + AHEAD] * width, row < ASKED ? row : ASKED);
-        memcpy(to, from->values + from->token[k] * width, row);
-    }
+    void *wider = s->asked;
+    int32_t most = 0;
+    for (int i = 0; i < s->tables.count; i++) most = s->tables.item[i].count > most ? s->tables.item[i].count : most;
+    if (most <= s->asked_room) return ARTEL_OK;
+    ARTEL_TRY(artel__realloc(s->fit->ctx, (size_t)most * sizeof *s->asked, "parameter server", &wider));
+    s->asked = wider;
+    s->asked_room = most;
+    return ARTEL_OK;
 }
 
 /* Copies the rows of the list, as new as the part is. Returns the pieces that there are then; -1: a token fits none. */
@@ -395,9 +400,9 @@ static int copy_rows(artel__served_part *s, uint8_t *to, int count)
         artel__store_table from = artel__store_locate_table(s->store, p->piece);
         size_t row = (size_t)p->width * sizeof(float);
         if (p->count == 0) continue;
-        if (!take_tokens(p, from.token)) return -1;
-        artel__store_refresh_rows(s->store, p->piece, from.token, p->count);
-        copy_table_rows(&from, p->count, p->width, to);
+        if (!take_tokens(p, s->asked)) return -1;
+        artel__store_refresh_rows(s->store, p->piece, s->asked, p->count);
+        copy_table_rows(from.values, s->asked, p, to);
         s->piece[count++] = (artel__net_piece){to, (size_t)p->count * row};
         to += artel__net_padded((size_t)p->count * row);
     }
@@ -414,7 +419,8 @@ artel_status artel__served_answer_rows(artel__served_part *s, artel__served_clie
     uint8_t *to;
     if (!artel__row_list_read(&s->tables, &at->call, &from, false) || from.offset != at->call.length)
         return artel__served_misfit(s->fit);
-    ARTEL_TRY(make_room(c, at, before + row_bytes(s), &to));
+    ARTEL_TRY(make_asked(s));
+    ARTEL_TRY(make_room(c, at, before + artel__row_list_answer_bytes(&s->tables), &to));
     if (values) {
         artel__served_list(s, ARTEL__PART_VALUES);
         artel__served_count(s, ARTEL__PART_VALUES);

@@ -51,6 +51,8 @@ struct artel__served_part {
     int count[4];
     size_t bytes[4];
     artel__row_list tables;
+    int32_t *asked; /* tokens that are asked for, as they lie in a piece */
+    int32_t asked_room;
     uint8_t *placed;   /* as it was told; NULL: the division is that of artel__division_make */
     uint64_t *traffic; /* by piece: bytes of updates and values that have come and gone in this generation */
     int number;
