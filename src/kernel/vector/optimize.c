@@ -21,12 +21,24 @@ enum {
 
 typedef element rule_fn(const float *scalar, float rate, rule_flags flags, element e);
 
-/* A run of elements: at .. at + n - 1 of the variable, their gradient and squares (or NULL). */
+/* A run of elements: at .. at + n - 1 of the variable, their gradient and squares (or NULL). Or, with tokens, so many
+ * rows of n elements, whose gradients lie side by side; `more` tokens follow these. */
 typedef struct piece {
     const artel__apply *p;
     int64_t at, n;
     const float *gradient, *squares;
+    const int32_t *token;
+    int64_t rows, more;
 } piece;
+
+/* Rows lie anywhere in tables that fit no cache: they are asked for before their turn. */
+ARTEL__INLINE void ask_for_row(const artel__apply *p, int64_t at, int64_t width)
+{
+    size_t bytes = (size_t)(width < ASKED ? width : ASKED) * sizeof(float);
+    artel__fetch_soon(p->variable + at, bytes);
+    for (int k = 0; k < ARTEL__APPLY_SLOTS; k++)
+        if (p->slot[k]) artel__fetch_soon(p->slot[k] + at, bytes);
+}
 
 /* artel__slot_exists, by the flags. */
 ARTEL__INLINE bool has_slot(const artel__rule_def *rule, int k, rule_flags flags)
@@ -45,18 +57,24 @@ ARTEL__INLINE void rule_loop(rule_fn *apply, const artel__rule_def *rule, rule_f
     const float *gradient = c.gradient, *squares = c.squares;
     flags.occurrences = squares != NULL;
     bool one = has_slot(rule, 0, flags), two = has_slot(rule, 1, flags), three = has_slot(rule, 2, flags);
-    float *w = p->variable + c.at, *s0 = one ? p->slot[0] + c.at : w, *s1 = two ? p->slot[1] + c.at : w,
-          *s2 = three ? p->slot[2] + c.at : w;
     float rate = p->rate, scalar[8];
     memcpy(scalar, p->scalar, sizeof scalar);
-    ARTEL__INDEPENDENT
-    for (int64_t i = 0; i < c.n; i++) {
-        element e = {w[i], gradient[i], squares ? squares[i] : gradient[i] * gradient[i], {s0[i], s1[i], s2[i]}};
-        e = apply(scalar, rate, flags, e);
-        w[i] = e.w;
-        if (one) s0[i] = e.slot[0];
-        if (two) s1[i] = e.slot[1];
-        if (three) s2[i] = e.slot[2];
+    for (int64_t k = 0; k < c.rows; k++) {
+        int64_t at = c.token ? c.token[k] * c.n : c.at;
+        float *w = p->variable + at, *s0 = one ? p->slot[0] + at : w, *s1 = two ? p->slot[1] + at : w,
+              *s2 = three ? p->slot[2] + at : w;
+        if (c.token && k + AHEAD < c.rows + c.more) ask_for_row(p, c.token[k + AHEAD] * c.n, c.n);
+        ARTEL__INDEPENDENT
+        for (int64_t i = 0; i < c.n; i++) {
+            element e = {w[i], gradient[i], squares ? squares[i] : gradient[i] * gradient[i], {s0[i], s1[i], s2[i]}};
+            e = apply(scalar, rate, flags, e);
+            w[i] = e.w;
+            if (one) s0[i] = e.slot[0];
+            if (two) s1[i] = e.slot[1];
+            if (three) s2[i] = e.slot[2];
+        }
+        gradient += c.n;
+        if (squares) squares += c.n;
     }
 }
 
@@ -114,37 +132,38 @@ ARTEL__INLINE void rule_run(artel_dtype held, piece c)
 }
 
 /* Copies of the loops: the square is computed, or read. */
-static void rule_run_plain(const artel__apply *p, int64_t at, const float *g, int64_t n)
+static void rule_run_plain(piece c)
 {
-    rule_run(ARTEL_DTYPE_FLOAT32, (piece){p, at, n, g, NULL});
+    c.squares = NULL;
+    rule_run(ARTEL_DTYPE_FLOAT32, c);
 }
 
-static void rule_run_squares(const artel__apply *p, int64_t at, const float *g, const float *q, int64_t n)
+static void rule_run_squares(piece c)
 {
-    rule_run(ARTEL_DTYPE_FLOAT32, (piece){p, at, n, g, q});
+    rule_run(ARTEL_DTYPE_FLOAT32, c);
 }
 
-/* Slots of 16 bits; `q` may be the squares of `g`. */
-static void rule_run_bfloat16(const artel__apply *p, int64_t at, const float *g, const float *q, int64_t n)
+/* Slots of 16 bits; there may be squares of the gradient. */
+static void rule_run_bfloat16(piece c)
 {
-    rule_run(ARTEL_DTYPE_BFLOAT16, (piece){p, at, n, g, q});
+    rule_run(ARTEL_DTYPE_BFLOAT16, c);
 }
 
-static void rule_run_float16(const artel__apply *p, int64_t at, const float *g, const float *q, int64_t n)
+static void rule_run_float16(piece c)
 {
-    rule_run(ARTEL_DTYPE_FLOAT16, (piece){p, at, n, g, q});
+    rule_run(ARTEL_DTYPE_FLOAT16, c);
 }
 
-static void rule_run_held(const artel__apply *p, int64_t at, const float *g, const float *q, int64_t n)
+static void rule_run_held(piece c)
 {
-    if (p->held == ARTEL_DTYPE_BFLOAT16)
-        rule_run_bfloat16(p, at, g, q, n);
-    else if (p->held == ARTEL_DTYPE_FLOAT16)
-        rule_run_float16(p, at, g, q, n);
-    else if (q)
-        rule_run_squares(p, at, g, q, n);
+    if (c.p->held == ARTEL_DTYPE_BFLOAT16)
+        rule_run_bfloat16(c);
+    else if (c.p->held == ARTEL_DTYPE_FLOAT16)
+        rule_run_float16(c);
+    else if (c.squares)
+        rule_run_squares(c);
     else
-        rule_run_plain(p, at, g, n);
+        rule_run_plain(c);
 }
 
 /* `clip` as a constant, so that the loop vectorises. */
@@ -186,7 +205,7 @@ static void apply_piece(const artel__apply *p, int64_t at, const float *g, const
             clip_run(true, false, p, q, squared, n);
         q = squared;
     }
-    rule_run_held(p, at, g, q, n);
+    rule_run_held((piece){p, at, n, g, q, NULL, 1, 0});
 }
 
 static int64_t apply_tasks(const void *params)
@@ -210,15 +229,6 @@ static int64_t apply_rows_tasks(const void *params)
     const artel__apply_rows *p = params;
     if (!p->others) return artel__pieces(p->most, ROWS);
     return p->width > 0 ? artel__pieces(p->apply.count / p->width, ROWS) : 0;
-}
-
-/* Rows lie anywhere in tables that fit no cache: they are asked for before their turn. */
-static void ask_for_row(const artel__apply_rows *p, int64_t at)
-{
-    size_t bytes = (size_t)(p->width < ASKED ? p->width : ASKED) * sizeof(float);
-    artel__fetch_soon(p->apply.variable + at, bytes);
-    for (int k = 0; k < ARTEL__APPLY_SLOTS; k++)
-        if (p->apply.slot[k]) artel__fetch_soon(p->apply.slot[k] + at, bytes);
 }
 
 static void apply_row(const artel__apply_rows *p, int64_t k)
@@ -256,17 +266,34 @@ static void apply_table(const artel__apply_rows *p, int64_t row, int64_t end)
     }
 }
 
+/* Nothing happens to their gradients before the rule, so one loop takes them all: most rows are short. */
+static void apply_rows_at_once(const artel__apply_rows *p, int64_t k, int64_t to)
+{
+    const artel__apply *a = &p->apply;
+    rule_run_held((piece){.p = a,
+                          .n = p->width,
+                          .gradient = a->gradient + k * p->width,
+                          .squares = a->squares ? a->squares + k * p->width : NULL,
+                          .token = p->token + k,
+                          .rows = to - k,
+                          .more = *p->count - to});
+}
+
 static void apply_rows_run(const void *params, int64_t begin, int64_t end, void *scratch)
 {
     const artel__apply_rows *p = params;
-    int64_t to = artel__piece_end(*p->count, ROWS, end);
+    int64_t k = begin * ROWS, to = artel__piece_end(*p->count, ROWS, end);
     (void)scratch;
     if (p->others) {
         apply_table(p, begin * ROWS, artel__piece_end(p->apply.count / p->width, ROWS, end));
         return;
     }
-    for (int64_t k = begin * ROWS; k < to; k++) {
-        if (k + AHEAD < *p->count) ask_for_row(p, p->token[k + AHEAD] * p->width);
+    if (k < to && !p->apply.clip && p->apply.decay == 0.0f) {
+        apply_rows_at_once(p, k, to);
+        return;
+    }
+    for (; k < to; k++) {
+        if (k + AHEAD < *p->count) ask_for_row(&p->apply, p->token[k + AHEAD] * p->width, p->width);
         apply_row(p, k);
     }
 }
