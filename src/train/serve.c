@@ -3,10 +3,10 @@
  * part is always the state after some number of updates; and by its item's number at most once.
  *
  * Copies. The coordinator says which server is the head of a part, and which ones have copies. Workers talk to heads. A
- * head sends an update on to the copies and applies it; no answer about the part leaves before they have applied all
- * that it speaks of. So whatever was acknowledged or read is at all of them, and yet the head goes on meanwhile: what
- * it answers is put aside as it is then. In a new generation nothing is under way, and the coordinator says anew who
- * holds what. */
+ * head sends an update on to the copies and applies it; no answer about the part leaves before they have all that it
+ * speaks of: a copy says so before it applies an update, which it does then before all else. So whatever was
+ * acknowledged or read is at all of them, and yet the head goes on meanwhile: what it answers is put aside as it is
+ * then. In a new generation nothing is under way, and the coordinator says anew who holds what. */
 #include <string.h>
 
 #include "train/served.h"
@@ -184,10 +184,18 @@ static artel_status apply(artel__served_part *p, const artel__lane_head *in)
     return ARTEL_OK;
 }
 
+/* What was posted leaves now, while the update is applied; that is done, too, where the generation is over. */
+static artel_status move_and_apply(const artel__service *service, artel__served_part *p, const artel__lane_head *in)
+{
+    artel_status moved = artel__service_move(service);
+    ARTEL_TRY(apply(p, in));
+    return moved;
+}
+
 /* A new update: sent to copies first, so that they apply it while this one does. `whole`: it is the mean, and lies
  * where it was put. */
-static artel_status take_new(server *s, artel__served_part *p, const artel__served_call *at, const artel__lane_head *in,
-                             bool whole)
+static artel_status take_new(server *s, const artel__service *service, artel__served_part *p,
+                             const artel__served_call *at, const artel__lane_head *in, bool whole)
 {
     artel__lane_head head = *in;
     artel_status status = whole ? ARTEL_OK : artel__served_take_update(p, &at->call);
@@ -198,7 +206,8 @@ static artel_status take_new(server *s, artel__served_part *p, const artel__serv
         int count = whole ? p->count[ARTEL__PART_UPDATE] : artel__served_list_update(p, &at->call);
         status = call_copies(s, p, p->copy, p->copies, &head, count);
     }
-    return status == ARTEL_OK ? apply(p, in) : status;
+    if (status != ARTEL_OK) return status;
+    return p->copies ? move_and_apply(service, p, in) : apply(p, in);
 }
 
 /* Calls that one task has under way with another at a time; so many are expected, so that none waits on its connection
@@ -236,7 +245,7 @@ static artel_status push(server *s, artel__served_part *p, const artel__service 
         if (!whole) return artel__served_answer(c, at, &out, NULL, 0);
     }
     if (fresh) {
-        artel_status status = take_new(s, p, at, in, whole);
+        artel_status status = take_new(s, service, p, at, in, whole);
         if (status != ARTEL_OK) return status;
         artel__mesh_stepped(service->cluster, before + 1, 0); /* for artel status */
     }
@@ -246,8 +255,8 @@ static artel_status push(server *s, artel__served_part *p, const artel__service 
 }
 
 /* At a copy: the same updates in the same order, so the same bits. */
-static artel_status forward(artel__served_part *p, artel__served_client *c, artel__served_call *at,
-                            const artel__lane_head *in)
+static artel_status forward(const artel__service *service, artel__served_part *p, artel__served_client *c,
+                            artel__served_call *at, const artel__lane_head *in)
 {
     uint64_t position = (uint64_t)artel__store_iteration(p->store);
     if (position < in->position) return ARTEL_OK; /* the one before is looked at next */
@@ -255,10 +264,9 @@ static artel_status forward(artel__served_part *p, artel__served_client *c, arte
         position == in->position && !p->head && may_come(p, in->item) && !artel__served_was_applied(p, in->item);
     if (!fits) return artel__served_misfit(p->fit);
     ARTEL_TRY(artel__served_take_update(p, &at->call));
-    ARTEL_TRY(apply(p, in));
-    artel__lane_head out = {.op = in->op, .flags = ARTEL__ANSWER_OK};
-    artel__served_say_state(p, &out);
-    return artel__served_answer(c, at, &out, NULL, 0);
+    artel__lane_head out = {.op = in->op, .flags = ARTEL__ANSWER_OK, .install = p->install, .position = position + 1};
+    artel_status answered = artel__served_answer(c, at, &out, NULL, 0), moved = move_and_apply(service, p, in);
+    return answered == ARTEL_OK ? moved : answered;
 }
 
 static artel_status tell_parts(server *s, artel__served_client *c, artel__served_call *at, artel__lane_head *out)
@@ -346,7 +354,7 @@ static artel_status handle_part(server *s, const artel__service *service, artel_
         return in->flags & ARTEL__FLAG_ROWS ? artel__served_answer_rows(p, c, at, in, &out)
                                             : artel__served_answer_values(p, c, at, in->b, &out);
     case ARTEL__SERVE_PUSH: return push(s, p, service, c, at, in);
-    case ARTEL__SERVE_FORWARD: return forward(p, c, at, in);
+    case ARTEL__SERVE_FORWARD: return forward(service, p, c, at, in);
     case ARTEL__SERVE_COPY:
         if (!is_other_server(service, in->a)) return artel__served_misfit(s->fit);
         return copy_out(s, p, c, at, in);
