@@ -94,6 +94,9 @@ typedef struct artel__optimizer_slots {
 } artel__optimizer_slots;
 artel_status artel__optimizer_declare(const artel__optimizer *optimizer, artel__variables *variables,
                                       const int *trainable, int count, artel__optimizer_slots *out);
+/* Of who keeps no state but computes the loss: the scale and the count alone, in no file. Nothing without them. */
+artel_status artel__optimizer_declare_scale(const artel__optimizer *optimizer, artel__variables *variables,
+                                            artel__optimizer_slots *out);
 /* The bytes in files that a trainable variable's slots take. */
 uint64_t artel__optimizer_slot_bytes(const artel__optimizer *optimizer, const artel__variable *of);
 /* The elements in memory, of four bytes, of the k-th slot that a float32 variable has; 0: it has none. */
@@ -129,7 +132,10 @@ artel__value_id artel__optimizer_clip_table(const artel__optimizer *optimizer, a
 /* Why the step on a variable wants all of it and of its gradient in one place (a constant text); NULL: runs of elements
  * may be stepped apart from one another. */
 const char *artel__optimizer_reads_whole(const artel__optimizer *optimizer, const artel__variable *variable);
-/* Why variables cannot be stepped apart from one another, the gradients being made elsewhere; NULL: they can. */
+/* Whether it clips by the norm of each gradient, or of all. */
+bool artel__optimizer_clips_by_norm(const artel__optimizer *optimizer);
+/* Why variables cannot be stepped apart from one another, the gradients being made elsewhere: a number wants all of
+ * them; NULL: they can. */
 const char *artel__optimizer_reads_all(const artel__optimizer *optimizer);
 /* The rows of the gradient of `table`, where they may take its place and the rule's state lies row by row: NULL; else
  * why not (a constant text). */
@@ -140,12 +146,19 @@ bool artel__optimizer_changes_other_rows(const artel__optimizer *optimizer);
 /* Whether the rule keeps its k-th slot from step to step; Nadam's product. */
 bool artel__optimizer_has_slot(const artel__optimizer *optimizer, int k);
 bool artel__optimizer_has_product(const artel__optimizer *optimizer);
+/* For who clips by the norm of all gradients and has some: the squared norm, float64 [1], of each gradient that is
+ * stepped with; of several steps what their sum is then. Nothing is written. */
+artel_status artel__optimizer_preview_norms(const artel__optimizer *optimizer, artel__graph *graph,
+                                            const artel__optimizer_slots *slots, const artel__value_id *gradient,
+                                            artel__value_id *norm);
 /* The step alone, of gradients that come from elsewhere with what the three above have made of them; with gradients of
- * several steps, their sums and what clipping needs of these. */
+ * several steps, their sums and what clipping needs of these. With a gate the step is passed over where that is not
+ * finite, and the loss scale follows it. */
 typedef struct artel__optimizer_input {
-    const artel__value_id *gradient, *norm; /* of each variable; a gradient may be none */
-    const artel__value_id *squares;         /* NULL: as the gradients say themselves */
-    const bool *clipped;                    /* NULL: none */
+    const artel__value_id *gradient; /* of each variable; may be none */
+    const artel__value_id *norm;     /* NULL: made here. Of sums they are, but for the norm of all together */
+    const artel__value_id *squares;  /* NULL: as the gradients say themselves */
+    const bool *clipped;             /* NULL: none */
     const artel__embedding_rows
         *rows; /* NULL: none; else whose token is a value: gradient and squares are rows, all others stay */
 } artel__optimizer_input;

@@ -33,6 +33,18 @@ struct artel__optimizer_def {
                                package; NULL: it is Keras' */
 };
 
+static inline const artel__rule_def *artel__rule_of(const artel__optimizer *optimizer)
+{
+    return &artel__rules[optimizer->def->rule];
+}
+
+/* Whether a variable is left to the rule, which is the case with all of most optimizers. */
+static inline bool artel__left_to_rule(const artel__optimizer *optimizer, const artel__variable *variable)
+{
+    const artel__matrix_ops *matrix = optimizer->def->matrix;
+    return !matrix || (matrix->leaves && matrix->leaves(optimizer, variable));
+}
+
 /* Rows of options, of the struct that SETTINGS is defined as; OPTIONS is what `options` are set to. */
 #define MUCH 1e300
 #define OPTIONS(...)        \

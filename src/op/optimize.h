@@ -77,6 +77,9 @@ void artel__op_ema(artel__graph *graph, artel__value_id average, artel__value_id
                    int64_t period);
 /* Gradient accumulation: sum += gradient; in the last of `period` steps sum = (gradient + sum) / period. */
 void artel__op_accumulate(artel__graph *graph, artel__value_id sum, artel__value_id gradient, int64_t period);
+/* What `sum` would be after that, which it is not. */
+artel__value_id artel__op_accumulated(artel__graph *graph, artel__value_id sum, artel__value_id gradient,
+                                      int64_t period);
 /* variable = 0. */
 void artel__op_clear(artel__graph *graph, artel__value_id variable);
 

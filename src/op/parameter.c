@@ -453,6 +453,15 @@ void artel__op_accumulate(artel__graph *graph, artel__value_id sum, artel__value
     update(graph, &attributes, sum, gradient);
 }
 
+artel__value_id artel__op_accumulated(artel__graph *graph, artel__value_id sum, artel__value_id gradient,
+                                      int64_t period)
+{
+    flat_attributes attributes = {
+        .function = ARTEL__FLAT_AVERAGE, .a = (float)period, .exact_a = (double)period, .period = period};
+    sum = artel__op_unary(graph, ARTEL__UNARY_LINEAR, NULL, sum); /* done in place */
+    return artel__graph_add(graph, &artel__op_flat_def, &attributes, (artel__value_id[]){sum, gradient}, 2);
+}
+
 static void fill_clear(const artel__run_args *args, void *params)
 {
     *(artel__fill *)params = (artel__fill){.count = artel__args_in(args, 0)->storage,
