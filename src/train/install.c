@@ -142,10 +142,11 @@ static artel_status take_state(artel__installed *c, artel__installed_part *p, co
         return artel__fail(c->fit->ctx, ARTEL_ERROR_INVALID, "parameter servers",
                            "run the same artel, model and options everywhere",
                            "what a server sent does not fit its part of the variables");
-    if ((int64_t)answer->position != c->fit->at.iteration)
+    int64_t expected = c->fit->at.iteration + *c->division.untaken;
+    if ((int64_t)answer->position != expected)
         return artel__fail(c->fit->ctx, ARTEL_ERROR_INTERNAL, "parameter servers", "please report this",
                            "a server has applied %llu updates, and there were %lld",
-                           (unsigned long long)answer->position, (long long)c->fit->at.iteration);
+                           (unsigned long long)answer->position, (long long)expected);
     return ARTEL_OK;
 }
 
@@ -276,6 +277,7 @@ artel_status artel__installed_fetch(artel__installed *c, const artel__service *s
     for (int i = 0; i < c->parts; i++) rank[i] = c->part[i].rank;
     memset(c->traffic, 0, (size_t)c->division.pieces * sizeof *c->traffic);
     artel_status status = call_all(c, s, rank, &head, false, take_state);
+    int64_t untaken = *c->division.untaken;
     for (int i = 0; i < c->parts && status == ARTEL_OK; i++) {
         const artel__installed_part *p = &c->part[i];
         const uint8_t *from = p->taken;
@@ -284,6 +286,7 @@ artel_status artel__installed_fetch(artel__installed *c, const artel__service *s
             from += p->state[k].bytes;
         }
     }
+    c->fit->at.iteration -= *c->division.untaken - untaken; /* which counted them as steps */
     if (status == ARTEL_OK) artel__session_has_all(c->fit->session);
     return status;
 }

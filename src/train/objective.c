@@ -371,7 +371,8 @@ static artel_status keep_gradients(builder *b, artel__value_id *gradient, const 
     o->clipped = artel__arena_alloc(&o->arena, count, sizeof *o->clipped);
     o->table = artel__arena_alloc(&o->arena, count, sizeof *o->table);
     ARTEL_TRY(artel__arena_status(&o->arena));
-    ARTEL_TRY(artel__optimizer_norms(optimizer, graph, slots, gradient, norm));
+    for (int i = 0; i < slots->count; i++) norm[i] = ARTEL__NO_VALUE; /* of a mean, who makes it makes them */
+    if (!b->request->whole) ARTEL_TRY(artel__optimizer_norms(optimizer, graph, slots, gradient, norm));
     for (int i = 0; i < slots->count; i++) {
         o->gradient_kept[i] = o->squares_kept[i] = o->norm_kept[i] = -1;
         if (gradient[i] < 0) continue;

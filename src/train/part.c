@@ -87,7 +87,9 @@ static artel_status cut(maker *m, int trainable, int variable)
 {
     const artel__variable *v = &variables_of(m->out)->item[variable];
     int64_t unit = unit_of(v), units = unit > 0 ? (v->count + unit - 1) / unit : 1;
-    bool together = trainable < 0 || artel__optimizer_reads_whole(m->out->optimizer, v) || is_constrained(m, variable);
+    bool normed = m->out->mean && artel__optimizer_clips_by_norm(m->out->optimizer);
+    bool together =
+        trainable < 0 || artel__optimizer_reads_whole(m->out->optimizer, v) || normed || is_constrained(m, variable);
     int64_t pieces = together ? 1 : count_pieces(m, units, unit);
     for (int64_t k = 0; k < pieces; k++) {
         int64_t first = artel__partition_offset(units, pieces, k) * unit,
@@ -171,7 +173,10 @@ artel_status artel__division_make(artel__arena *arena, const artel__session *ses
                                 .objective = artel__session_objective(session, ARTEL__MODE_TRAIN),
                                 .slots = artel__session_slots(session),
                                 .optimizer = artel__session_optimizer(session),
-                                .servers = servers};
+                                .servers = servers,
+                                .mean = rule->mean,
+                                .scales = artel__session_optimizer(session)->scales_loss,
+                                .untaken = artel__arena_alloc(arena, 1, sizeof(int64_t))};
     const artel__model *nn = artel__session_network(session);
     const artel__variables *all = nn->variables;
     maker m = {.session = session,
@@ -181,6 +186,7 @@ artel_status artel__division_make(artel__arena *arena, const artel__session *ses
                .constrained = artel__arena_alloc(arena, (size_t)all->count + 1, sizeof(int))};
     ARTEL_TRY(artel__arena_status(arena));
     ARTEL_TRY(artel__partition_read(arena->ctx, rule->partitioner, servers, &m.rule));
+    *division.untaken = 0;
     memset(m.load, 0, (size_t)servers * sizeof *m.load);
     ARTEL_TRY(artel__model_visit(nn, find_constraint, &m));
     for (int i = 0; i < division.slots->count; i++) {
@@ -291,9 +297,21 @@ static void add_update(lister *l, int i)
     if (o->norm_kept[p->trainable] >= 0) add(l, ARTEL__ENTRY_NORM, i, 0, sizeof(double));
 }
 
+/* What every part has for itself. */
+static void add_common(lister *l, artel__part_list list)
+{
+    bool state = list == ARTEL__PART_STATE || list == ARTEL__PART_GIVEN, scales = l->division->scales;
+    if (state && artel__optimizer_has_product(l->division->optimizer))
+        add(l, ARTEL__ENTRY_PRODUCT, 0, 0, sizeof(float));
+    if (scales && list != ARTEL__PART_UPDATE) add(l, ARTEL__ENTRY_SCALE, 0, 0, sizeof(float));
+    if (scales && state) add(l, ARTEL__ENTRY_SCALE_STEPS, 0, 0, sizeof(int64_t));
+    if (scales && state) add(l, ARTEL__ENTRY_UNTAKEN, 0, 0, sizeof(int64_t));
+    if (scales && list == ARTEL__PART_UPDATE) add(l, ARTEL__ENTRY_GATE, 0, 0, sizeof(double));
+}
+
 int artel__division_most(const artel__division *division)
 {
-    return division->pieces * (ARTEL__APPLY_SLOTS + 3) + 1;
+    return division->pieces * (ARTEL__APPLY_SLOTS + 3) + 4;
 }
 
 int artel__division_list(const artel__division *division, int server, artel__part_list list, artel__entry *out)
@@ -308,8 +326,7 @@ int artel__division_list(const artel__division *division, int server, artel__par
         if (state) add_state(&l, i);
         if (list == ARTEL__PART_UPDATE) add_update(&l, i);
     }
-    if ((list == ARTEL__PART_STATE || list == ARTEL__PART_GIVEN) && artel__optimizer_has_product(division->optimizer))
-        add(&l, ARTEL__ENTRY_PRODUCT, 0, 0, sizeof(float));
+    add_common(&l, list);
     return l.count;
 }
 
@@ -362,6 +379,10 @@ void *artel__division_locate(const artel__division *division, artel__session *se
     case ARTEL__ENTRY_AVERAGE: at = artel__state_lend(state, slots->average[i]); break;
     case ARTEL__ENTRY_SUM: at = artel__state_lend(state, slots->sum[i]); break;
     case ARTEL__ENTRY_PRODUCT: return artel__state_lend(state, slots->product);
+    case ARTEL__ENTRY_SCALE: return artel__state_lend(state, slots->scale);
+    case ARTEL__ENTRY_SCALE_STEPS: return artel__state_lend(state, slots->steps);
+    case ARTEL__ENTRY_UNTAKEN: return division->untaken;
+    case ARTEL__ENTRY_GATE: return artel__session_kept(session, o->gate_kept);
     case ARTEL__ENTRY_GRADIENT: at = artel__session_kept(session, o->gradient_kept[i]); break;
     case ARTEL__ENTRY_SQUARES:
     case ARTEL__ENTRY_SIZES: at = artel__session_kept(session, o->squares_kept[i]); break;

@@ -31,12 +31,16 @@ typedef struct artel__division {
     const artel__optimizer *optimizer;
     artel__piece *piece;
     int pieces, servers;
-    int tables; /* pieces of tables */
+    int tables;       /* pieces of tables */
+    bool mean;        /* gradients are means of several workers', which servers make */
+    bool scales;      /* the optimizer scales the loss */
+    int64_t *untaken; /* of the chief: updates of the state that were not taken, for gradients were not finite */
 } artel__division;
 
 typedef struct artel__division_rule {
     const char *partitioner; /* as artel__partition_read wants it (ps/part.h) */
     bool in_turn; /* pieces go to servers in turn, as TensorFlow's do; else to the one with the fewest bytes */
+    bool mean;    /* sync:K */
 } artel__division_rule;
 
 /* In `arena`; tables get `width` where the objective has them as such. Refused, by name: variables that are not
@@ -70,6 +74,11 @@ typedef enum artel__entry_kind {
     ARTEL__ENTRY_AVERAGE,
     ARTEL__ENTRY_SUM, /* of gradients, where those of several steps are added up */
     ARTEL__ENTRY_PRODUCT,
+    ARTEL__ENTRY_SCALE, /* of a LossScaleOptimizer, as each part has it: with the steps since it changed, and the
+                           updates that were none */
+    ARTEL__ENTRY_SCALE_STEPS,
+    ARTEL__ENTRY_UNTAKEN,
+    ARTEL__ENTRY_GATE, /* finite where all gradients of a batch are, also those of other parts */
     ARTEL__ENTRY_GRADIENT,
     ARTEL__ENTRY_SQUARES,
     ARTEL__ENTRY_SIZES, /* of the same places, where the rule reads sizes */
@@ -136,7 +145,18 @@ void artel__store_begin(artel__store *store);
 /* Applies the update that lies in the store's places for it. `rate` negative: the schedule's at this iteration.
  * `assign`: what was put for averages are their new values. */
 artel_status artel__store_apply(artel__store *store, double rate, bool assign);
+/* Updates that it has applied, those among them that were not taken, too. Set after state was put in place. */
 int64_t artel__store_iteration(const artel__store *store);
 void artel__store_set_iteration(artel__store *store, int64_t iteration);
+/* Whether updates ever want numbers of other parts: norms, by which all gradients together are clipped; a gate, where
+ * parts take the mean of different ones (`mean`: sync:K). The ordinal of the update that lies in its place among those
+ * that do, from 1 on, the same at all parts; 0: it does not. The numbers of this part, of that update: by trainable
+ * variable of the session, 0 for those of others, then the gate; so many they are. The sums of all, before it is
+ * applied. */
+bool artel__store_may_ask(const artel__optimizer *optimizer, bool mean);
+int64_t artel__store_ask(const artel__store *store);
+int artel__store_numbers(const artel__store *store);
+void artel__store_preview(artel__store *store, double *numbers);
+void artel__store_take_sums(artel__store *store, double squared_norm, double gate);
 
 #endif

@@ -9,7 +9,7 @@
  * then. In a new generation nothing is under way, and the coordinator says anew who holds what. */
 #include <string.h>
 
-#include "train/served.h"
+#include "train/numbers.h"
 #include "train/tell.h"
 
 typedef struct server {
@@ -19,6 +19,7 @@ typedef struct server {
     int slots;                                     /* of each client */
     artel__held_part *held;                        /* an answer */
     artel__telling telling;
+    artel__numbers numbers;
     uint64_t chief, reign; /* of the last majority; 0: none */
     bool ended;
     int64_t since; /* a copy's answer is waited for; 0 */
@@ -86,6 +87,7 @@ static artel_status copy_out(server *s, artel__served_part *p, artel__served_cli
         head.flags |= ARTEL__FLAG_PLACED;
     }
     if (p->before) p->piece[count++] = (artel__net_piece){p->before, artel__served_kept_bytes(p)};
+    if (p->numbers) p->piece[count++] = (artel__net_piece){p->numbers, artel__served_number_bytes(p)};
     if (p->applied_bytes) p->piece[count++] = (artel__net_piece){p->applied, p->applied_bytes};
     int rank = (int)in->a;
     artel_status status = call_copies(s, p, &rank, 1, &head, count);
@@ -114,6 +116,7 @@ static bool drop_parts(server *s, const artel__service *service, int part, uint6
         bool goes = p && (part >= 0 ? i == part : p->install != install);
         if (goes && is_busy(s, service, p)) return false;
         if (!goes) continue;
+        artel__numbers_withdraw(p, s->client, service);
         artel__served_drop(p);
         s->part[i] = NULL;
     }
@@ -174,6 +177,14 @@ static artel_status collect(artel__served_part *p, const artel__served_call *at,
     return ARTEL_OK;
 }
 
+/* Puts an update in its place; false: it is of a step that lacks shares. */
+static artel_status put(artel__served_part *p, const artel__served_call *at, const artel__lane_head *in, bool *whole)
+{
+    if (in->b > 0) return collect(p, at, in, whole);
+    *whole = true;
+    return artel__served_take_update(p, &at->call);
+}
+
 /* An update that has been put in its place, and sent on. */
 static artel_status apply(artel__served_part *p, const artel__lane_head *in)
 {
@@ -192,16 +203,18 @@ static artel_status move_and_apply(const artel__service *service, artel__served_
     return moved;
 }
 
-/* A new update: sent to copies first, so that they apply it while this one does. `whole`: it is the mean, and lies
- * where it was put. */
+/* A new update, in its place: sent to copies first, so that they apply it while this one does. The mean of sync:K is
+ * sent from there. */
 static artel_status take_new(server *s, const artel__service *service, artel__served_part *p,
-                             const artel__served_call *at, const artel__lane_head *in, bool whole)
+                             const artel__served_call *at, const artel__lane_head *in)
 {
     artel__lane_head head = *in;
-    artel_status status = whole ? ARTEL_OK : artel__served_take_update(p, &at->call);
+    artel_status status = ARTEL_OK;
+    bool whole = in->b > 0;
     head.op = ARTEL__SERVE_FORWARD;
     head.position = (uint64_t)artel__store_iteration(p->store);
-    if (status == ARTEL_OK && p->copies) {
+    memcpy(&head.a, &p->squares, sizeof head.a);
+    if (p->copies) {
         if (whole) artel__served_list(p, ARTEL__PART_UPDATE);
         int count = whole ? p->count[ARTEL__PART_UPDATE] : artel__served_list_update(p, &at->call);
         status = call_copies(s, p, p->copy, p->copies, &head, count);
@@ -234,18 +247,20 @@ static artel_status push(server *s, artel__served_part *p, const artel__service 
                          artel__served_call *at, const artel__lane_head *in)
 {
     uint64_t before = (uint64_t)artel__store_iteration(p->store);
-    bool whole = false;
+    bool ready = p->pending == at;
     if (!may_come(p, in->item)) return artel__served_misfit(p->fit);
     bool fresh = !artel__served_was_applied(p, in->item);
     artel__lane_head out = {.op = in->op, .flags = fresh ? ARTEL__ANSWER_OK : ARTEL__ANSWER_ALREADY, .item = in->item};
-    bool waits = !may_forward(s, service, p) || (in->b > 0 && p->heard < p->sent);
-    if (fresh && waits) return ARTEL_OK; /* looked at again when copies have answered */
-    if (fresh && in->b > 0) {
-        ARTEL_TRY(collect(p, at, in, &whole));
-        if (!whole) return artel__served_answer(c, at, &out, NULL, 0);
+    bool waits = !may_forward(s, service, p) || (in->b > 0 && p->heard < p->sent) || (p->pending && !ready);
+    if (fresh && waits) return ARTEL_OK; /* looked at again when copies, or other parts, have answered */
+    if (fresh && !ready) {
+        ARTEL_TRY(put(p, at, in, &ready));
+        if (!ready) return artel__served_answer(c, at, &out, NULL, 0);
     }
     if (fresh) {
-        artel_status status = take_new(s, service, p, at, in, whole);
+        artel_status status = artel__numbers_agree(&s->numbers, p, at, s->client, service, &ready);
+        if (status == ARTEL_OK && !ready) return ARTEL_OK;
+        if (status == ARTEL_OK) status = take_new(s, service, p, at, in);
         if (status != ARTEL_OK) return status;
         artel__mesh_stepped(service->cluster, before + 1, 0); /* for artel status */
     }
@@ -264,6 +279,9 @@ static artel_status forward(const artel__service *service, artel__served_part *p
         position == in->position && !p->head && may_come(p, in->item) && !artel__served_was_applied(p, in->item);
     if (!fits) return artel__served_misfit(p->fit);
     ARTEL_TRY(artel__served_take_update(p, &at->call));
+    double squares;
+    memcpy(&squares, &in->a, sizeof squares);
+    artel__numbers_follow(p, squares);
     artel__lane_head out = {.op = in->op, .flags = ARTEL__ANSWER_OK, .install = p->install, .position = position + 1};
     artel_status answered = artel__served_answer(c, at, &out, NULL, 0), moved = move_and_apply(service, p, in);
     return answered == ARTEL_OK ? moved : answered;
@@ -327,7 +345,8 @@ static bool may_say(artel__task_type type, unsigned op, unsigned flags)
     case ARTEL__TASK_CHIEF: return commands && !(op == ARTEL__SERVE_INSTALL && (flags & ARTEL__FLAG_COPY));
     case ARTEL__TASK_WORKER: return op == ARTEL__SERVE_PULL || op == ARTEL__SERVE_PUSH;
     case ARTEL__TASK_PS:
-        return op == ARTEL__SERVE_FORWARD || (op == ARTEL__SERVE_INSTALL && (flags & ARTEL__FLAG_COPY));
+        return op == ARTEL__SERVE_FORWARD || op == ARTEL__SERVE_NUMBERS ||
+               (op == ARTEL__SERVE_INSTALL && (flags & ARTEL__FLAG_COPY));
     default: return false;
     }
 }
@@ -358,7 +377,11 @@ static artel_status handle_part(server *s, const artel__service *service, artel_
     case ARTEL__SERVE_COPY:
         if (!is_other_server(service, in->a)) return artel__served_misfit(s->fit);
         return copy_out(s, p, c, at, in);
-    case ARTEL__SERVE_ASSIGN: ARTEL_TRY(assign(s, service, p, in)); return artel__served_answer(c, at, &out, NULL, 0);
+    case ARTEL__SERVE_ASSIGN: {
+        ARTEL_TRY(assign(s, service, p, in));
+        artel_status status = p->head ? artel__numbers_tell_again(&s->numbers, p, s->client, service) : ARTEL_OK;
+        return status == ARTEL_OK ? artel__served_answer(c, at, &out, NULL, 0) : status;
+    }
     default: return artel__served_misfit(s->fit);
     }
 }
@@ -375,6 +398,9 @@ static artel_status handle(server *s, const artel__service *service, artel__serv
     switch ((artel__serve_op)in.op) {
     case ARTEL__SERVE_ASK: return tell_parts(s, c, at, &out);
     case ARTEL__SERVE_MEET: return meet(s, c, at, &in);
+    case ARTEL__SERVE_NUMBERS:
+        if (!artel__numbers_take(&s->numbers, &in, &at->call)) return artel__served_misfit(s->fit);
+        return artel__served_answer(c, at, &out, NULL, 0);
     case ARTEL__SERVE_INSTALL: return install(s, service, c, at, &in);
     case ARTEL__SERVE_END: s->ended = true; return artel__served_answer(c, at, &out, NULL, 0);
     case ARTEL__SERVE_DROP:
@@ -419,6 +445,7 @@ static artel_status look_around(server *s, const artel__service *service, size_t
     artel_status status = ARTEL_OK;
     for (int i = 0; i < ARTEL__MOST_SERVERS && status == ARTEL_OK; i++) {
         if (s->part[i]) status = hear_copies(s, s->part[i], did);
+        if (s->part[i] && status == ARTEL_OK) status = artel__numbers_hear(s->part[i], s->client, service, did);
     }
     for (int r = 0; r < service->seat.ranks && status == ARTEL_OK; r++) {
         bool calls = r != service->endpoint->rank && service->type[r] != ARTEL__TASK_EVALUATOR;
@@ -499,6 +526,8 @@ static artel_status open_clients(server *s, const artel__service *service)
     for (int i = 0; i < ARTEL__MOST_SERVERS; i++) {
         if (s->part[i] && s->part[i]->division.servers > s->slots) s->slots = s->part[i]->division.servers;
     }
+    ARTEL_TRY(artel__numbers_begin(&s->numbers, service));
+    if (s->numbers.count) s->slots += ARTEL__MOST_SERVERS; /* each part's head may tell something */
     ARTEL_TRY(artel__calloc(s->fit->ctx, (size_t)ranks, sizeof *s->client, "parameter server", &block));
     s->client = block;
     for (int r = 0; r < ranks; r++) {
@@ -515,12 +544,14 @@ static void withdraw(server *s, artel__served_forward *f)
     for (int k = 0; k < f->calls; k++) artel__lane_withdraw(&s->client[f->rank[k]].to, &f->call[k]);
 }
 
-static void close_clients(server *s, int ranks)
+static void close_clients(server *s, const artel__service *service)
 {
+    int ranks = service->seat.ranks;
     for (int i = 0; i < ARTEL__MOST_SERVERS; i++) {
         artel__served_part *p = s->part[i];
         for (uint64_t n = p ? p->heard : 0; p && n < p->sent; n++) withdraw(s, &p->forward[n % ARTEL__SERVED_AHEAD]);
         if (p) p->sent = p->heard = 0;
+        if (p && s->client) artel__numbers_withdraw(p, s->client, service);
         if (p) artel__some_stage_drop(&p->stage);
     }
     for (int r = 0; s->client && r < ranks; r++) {
@@ -543,7 +574,7 @@ artel_status artel__serve(artel__service *service, void *user)
     s->since = 0;
     artel_status status = open_clients(s, service);
     if (status == ARTEL_OK) status = loop(s, service);
-    close_clients(s, service->seat.ranks);
+    close_clients(s, service);
     return status;
 }
 
@@ -565,5 +596,6 @@ void artel__server_destroy(artel__fit *fit, void *user)
     if (!s) return;
     for (int i = 0; i < ARTEL__MOST_SERVERS; i++) artel__served_drop(s->part[i]);
     artel__free(fit->ctx, s->held);
+    if (s->numbers.told) artel__numbers_fini(&s->numbers);
     artel__free(fit->ctx, s);
 }

@@ -18,6 +18,7 @@ void artel__served_drop(artel__served_part *s)
     artel_context *ctx = s->fit->ctx;
     for (int i = 0; i < ARTEL__SERVED_AHEAD; i++)
         for (int k = 0; k < ARTEL__MOST_COPIES - 1; k++) artel__slot_fini(ctx, &s->forward[i].call[k]);
+    for (int i = 0; s->tell && i < ARTEL__MOST_SERVERS; i++) artel__slot_fini(ctx, &s->tell[i]);
     artel__some_stage_fini(&s->stage);
     artel__store_destroy(s->store);
     artel__arena_fini(&s->arena);
@@ -25,6 +26,8 @@ void artel__served_drop(artel__served_part *s)
     artel__free(ctx, s->asked);
     artel__free(ctx, s->applied);
     artel__free(ctx, s->before);
+    artel__free(ctx, s->numbers);
+    artel__free(ctx, s->tell);
     artel__free(ctx, s);
 }
 
@@ -69,6 +72,21 @@ static artel_status make_kept(artel__served_part *s)
     return ARTEL_OK;
 }
 
+size_t artel__served_number_bytes(const artel__served_part *s)
+{
+    return 2 * ((size_t)artel__store_numbers(s->store) + 1) * sizeof(double);
+}
+
+static artel_status make_numbers(artel__served_part *s)
+{
+    void *block;
+    ARTEL_TRY(artel__calloc(s->fit->ctx, artel__served_number_bytes(s), 1, "parameter server", &block));
+    s->numbers = block;
+    ARTEL_TRY(artel__calloc(s->fit->ctx, ARTEL__MOST_SERVERS, sizeof *s->tell, "parameter server", &block));
+    s->tell = block;
+    return ARTEL_OK;
+}
+
 static artel_status fill_part(artel__served_part *s, const artel__service *service, int parts,
                               const artel__lane_slot *placed)
 {
@@ -81,8 +99,9 @@ static artel_status fill_part(artel__served_part *s, const artel__service *servi
     memset(s->traffic, 0, pieces * sizeof *s->traffic);
     ARTEL_TRY(list_entries(s));
     if (service->some) ARTEL_TRY(make_kept(s));
-    return artel__store_create(fit->ctx, &s->division, &fit->settings, s->number, artel__session_threads(fit->session),
-                               &s->store);
+    ARTEL_TRY(artel__store_create(fit->ctx, &s->division, &fit->settings, s->number,
+                                  artel__session_threads(fit->session), &s->store));
+    return artel__store_may_ask(s->division.optimizer, s->division.mean) ? make_numbers(s) : ARTEL_OK;
 }
 
 artel_status artel__served_make(artel__fit *fit, const artel__service *service, int number, int parts,
@@ -112,11 +131,12 @@ void *artel__served_place(void *user, const artel__entry *entry)
     return artel__store_locate(user, entry);
 }
 
-static artel_status take_kept(artel__served_part *s, const artel__lane_slot *call, artel__entries_at *at)
+static artel_status take_kept(const artel__served_part *s, const artel__lane_slot *call, artel__entries_at *at,
+                              void *to, size_t bytes)
 {
-    const void *kept = artel__entries_next(call, at, artel__served_kept_bytes(s));
+    const void *kept = artel__entries_next(call, at, bytes);
     if (!kept) return artel__served_misfit(s->fit);
-    memcpy(s->before, kept, artel__served_kept_bytes(s));
+    memcpy(to, kept, bytes);
     return ARTEL_OK;
 }
 
@@ -131,7 +151,10 @@ artel_status artel__served_take_state(artel__served_part *s, const artel__lane_s
     if (!artel__entries_take(s->list[list], s->count[list], call, &at, artel__served_place, s->store))
         return artel__served_misfit(s->fit);
     if (draws) ARTEL_TRY(artel__store_draw(s->store));
-    if ((in->flags & ARTEL__FLAG_COPY) && s->before) ARTEL_TRY(take_kept(s, call, &at));
+    if ((in->flags & ARTEL__FLAG_COPY) && s->before)
+        ARTEL_TRY(take_kept(s, call, &at, s->before, artel__served_kept_bytes(s)));
+    if ((in->flags & ARTEL__FLAG_COPY) && s->numbers)
+        ARTEL_TRY(take_kept(s, call, &at, s->numbers, artel__served_number_bytes(s)));
     size_t rest = call->length - at.offset;
     if (!(in->flags & ARTEL__FLAG_COPY)) return rest == 0 ? ARTEL_OK : artel__served_misfit(s->fit);
     const void *bits = rest ? artel__entries_next(call, &at, rest) : NULL;

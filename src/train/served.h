@@ -62,7 +62,13 @@ struct artel__served_part {
     uint8_t *applied;       /* a bit an item from `base` on */
     size_t applied_bytes;
     artel__net_piece *piece;
-    artel__some_stage stage; /* sync:K */
+    artel__some_stage stage;     /* sync:K */
+    double *numbers;             /* numbers.h; NULL: no update wants any */
+    double squares;              /* of the update that is applied next */
+    artel__served_call *pending; /* whose update is in its place, and waits for other parts */
+    bool has_told;               /* they have been told this one's numbers */
+    uint64_t telling;            /* a bit for each server that has not answered yet */
+    artel__lane_slot *tell;      /* by number of the server */
     uint8_t *before; /* sync:K: 1 + the item that was applied last (0: none was), and the values before; else NULL */
     bool head;
     int copies, copy[ARTEL__MOST_COPIES - 1]; /* ranks of the servers that have one */
@@ -93,6 +99,8 @@ bool artel__served_was_applied(const artel__served_part *part, uint64_t item);
 artel_status artel__served_mark(artel__served_part *part, uint64_t item);
 /* sync:K: the values are kept as they are before `item` is applied: a share of it may be made again. */
 void artel__served_keep(artel__served_part *part, uint64_t item);
+/* Bytes of the numbers, which go to copies, too. */
+size_t artel__served_number_bytes(const artel__served_part *part);
 /* Bytes of what is kept, with the item's number; it goes to copies, too. */
 size_t artel__served_kept_bytes(const artel__served_part *part);
 

@@ -46,9 +46,8 @@ artel_status artel__fit_check_device(artel__fit *fit, artel__device_request *dev
 }
 
 /* What these modes cannot do, said before anything is begun. */
-static artel_status check_optimizer(artel__fit *fit)
+static artel_status check_variables(artel__fit *fit)
 {
-    const artel__optimizer *optimizer = &fit->settings.optimizer;
     const artel__variables *variables = fit->model->nn->variables;
     for (int i = 0; i < variables->count; i++) {
         if (artel__variable_narrow(&variables->item[i]) || variables->item[i].dtype == ARTEL_DTYPE_FLOAT64)
@@ -56,14 +55,19 @@ static artel_status check_optimizer(artel__fit *fit)
                                "use multi-worker, or a mixed policy", "parameter servers do not keep variables of %s",
                                artel_dtype_name(variables->item[i].dtype));
     }
+    return ARTEL_OK;
+}
+
+/* In async and bounded:S parts step at different batches, and one that is lost takes up where it was: who would wait
+ * for the others' sums could wait for what is never dealt out. */
+static artel_status check_clipping(const artel__service *s)
+{
+    const artel__optimizer *optimizer = &s->fit->settings.optimizer;
     const char *all = artel__optimizer_reads_all(optimizer);
-    if (all)
-        return artel__fail(fit->ctx, ARTEL_ERROR_UNSUPPORTED, optimizer->class_name, "use clipnorm, or multi-worker",
-                           "clipping wants %s, and no parameter server has all of them", all);
-    if (!optimizer->scales_loss) return ARTEL_OK;
-    return artel__fail(fit->ctx, ARTEL_ERROR_UNSUPPORTED, optimizer->class_name, "use multi-worker, or leave it out",
-                       "the scale of a LossScaleOptimizer goes from batch to batch, and workers of parameter-server "
-                       "compute batches apart from one another");
+    if (!all || s->sync || s->some > 0) return ARTEL_OK;
+    return artel__fail(s->fit->ctx, ARTEL_ERROR_UNSUPPORTED, optimizer->class_name,
+                       "use .consistency \"sync\" or \"sync:K\", or clipnorm",
+                       "clipping wants %s, and parameter servers that do not step together have no such sums", all);
 }
 
 artel_status artel__fit_read_row_updates(artel__fit *fit)
@@ -77,17 +81,12 @@ artel_status artel__fit_read_row_updates(artel__fit *fit)
     return ARTEL_OK;
 }
 
-/* The mean of some gradients has a norm that no worker knows. */
 static artel_status check_some(const artel__service *s)
 {
     const artel__optimizer *optimizer = &s->fit->settings.optimizer;
-    if (s->some == 0) return ARTEL_OK;
-    if (optimizer->lazy_rows)
-        return artel__fail(s->fit->ctx, ARTEL_ERROR_UNSUPPORTED, ".consistency", "use sync, bounded or async",
-                           "in sync:%d tables travel whole, and .embedding_updates is \"lazy\"", s->some);
-    if (optimizer->clipnorm <= 0 && optimizer->global_clipnorm <= 0) return ARTEL_OK;
-    return artel__fail(s->fit->ctx, ARTEL_ERROR_UNSUPPORTED, ".consistency", "use sync, or clip by value",
-                       "sync:%d does not clip by norm", s->some);
+    if (s->some == 0 || !optimizer->lazy_rows) return ARTEL_OK;
+    return artel__fail(s->fit->ctx, ARTEL_ERROR_UNSUPPORTED, ".consistency", "use sync, bounded or async",
+                       "in sync:%d tables travel whole, and .embedding_updates is \"lazy\"", s->some);
 }
 
 int64_t artel__service_copies(const artel__fit *fit)
@@ -158,9 +157,11 @@ artel_status artel__service_read_options(artel__service *s)
                            "use async, bounded:2, sync, or sync:3 for the first 3 shares",
                            "\"%.40s\" is not a consistency of this version", text);
     s->some = (int)some;
+    s->rule.mean = some > 0;
     s->worth = ARTEL__WORTH;
-    ARTEL_TRY(check_optimizer(s->fit));
+    ARTEL_TRY(check_variables(s->fit));
     ARTEL_TRY(check_some(s));
+    ARTEL_TRY(check_clipping(s));
     ARTEL_TRY(read_copies(s));
     artel__partition_rule rule;
     ARTEL_TRY(read_placement(s));

@@ -45,7 +45,9 @@ static artel_status declare_slots(artel__session *session)
     ARTEL_TRY(artel__model_visit(session->options.model->nn, collect_trainable, &c));
     session->slots =
         (artel__optimizer_slots){.scale = -1, .steps = -1, .product = -1, .count = c.count, .trainable = c.index};
-    if (session->options.cache) return ARTEL_OK;
+    if (session->options.cache)
+        return artel__optimizer_declare_scale(&session->options.settings->optimizer, &session->variables,
+                                              &session->slots);
     if (c.count == 0)
         artel__log(session->ctx, ARTEL_LOG_WARNING,
                    "the model does not have any trainable weights: training changes nothing but statistics");

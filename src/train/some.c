@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Updates kept by share, and their mean: gradients, sizes of occurrences and differences of averages by the share of
- * rows; squares of occurrences, which belong to gradients that are so much smaller in the mean, by its square. Norms
- * are not here: who clips by them is refused (service.c). */
+ * rows; squares of occurrences, which belong to gradients that are so much smaller in the mean, by its square; the gate
+ * is finite where all are. Norms are not here: those of the mean are made of it. */
 #include "train/some.h"
 
 #include <string.h>
@@ -64,6 +64,13 @@ static void add(float *to, const float *from, size_t count, float weight, bool f
     for (size_t k = 0; k < count; k++) to[k] = first ? weight * from[k] : to[k] + weight * from[k];
 }
 
+static double sum_gates(const artel__some_stage *s, size_t offset)
+{
+    double sum = 0;
+    for (int i = 0; i < s->count; i++) sum += *(const double *)(const void *)(s->item[i].bytes + offset);
+    return sum;
+}
+
 void artel__some_stage_mean(const artel__some_stage *s, const artel__entry *entry, int count,
                             artel__entry_place_fn *place, void *user)
 {
@@ -72,6 +79,11 @@ void artel__some_stage_mean(const artel__some_stage *s, const artel__entry *entr
     for (int i = 0; i < s->count; i++) rows += s->item[i].rows;
     for (int e = 0; e < count; e++) {
         float *to = place(user, &entry[e]);
+        if (entry[e].kind == ARTEL__ENTRY_GATE) {
+            *(double *)(void *)to = sum_gates(s, offset);
+            offset += artel__net_padded(entry[e].bytes);
+            continue;
+        }
         for (int i = 0; i < s->count; i++) {
             float share = (float)((double)s->item[i].rows / (double)rows);
             float weight = entry[e].kind == ARTEL__ENTRY_SQUARES ? share * share : share;

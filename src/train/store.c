@@ -7,6 +7,7 @@
  * artel__optimizer_step makes them in any training graph, and constraints. A piece that is a whole variable keeps its
  * layout (constraints, LAMB and steps on matrices want it); others are runs of elements, which no rule minds.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,7 +42,12 @@ struct artel__store {
     artel__pool *pool;
     artel__fold_plan fold;
     int64_t start[2];
-    int64_t iteration;
+    int64_t iteration, untaken; /* steps; updates that were none */
+    int gate, norm;             /* float64 variables: of the update that lies here; -1: none */
+    artel__graph preview;       /* squared norms of gradients (artel__store_preview) */
+    int *norm_kept;             /* by trainable of the store; NULL: none are previewed */
+    artel__executable *preview_plan;
+    artel__execution *preview_run;
 };
 
 /* -- making -- */
@@ -101,6 +107,12 @@ static artel_status declare_rows(artel__store *s, const artel__row_piece *table)
     return table->squares ? add_room(s, "squares", ARTEL_DTYPE_FLOAT32, &rows, &p->squares) : ARTEL_OK;
 }
 
+/* All gradients are clipped by a norm that wants those of all parts, as they are here. */
+static bool clips_together(const artel__optimizer *o, bool mean)
+{
+    return o->clipnorm <= 0 && o->global_clipnorm > 0 && (mean || o->accumulation_steps > 1);
+}
+
 static artel_status declare_update(artel__store *s, const artel__variables *all, int i)
 {
     const artel__objective *o = s->division.objective;
@@ -112,6 +124,7 @@ static artel_status declare_update(artel__store *s, const artel__variables *all,
     if (piece->trainable < 0) return ARTEL_OK;
     if (o->squares_kept[piece->trainable] >= 0)
         ARTEL_TRY(add(s, "squares", like, piece, ARTEL__VARIABLE_SLOT, &p->squares));
+    if (clips_together(&s->optimizer, s->division.mean)) p->norm = s->norm;
     return o->norm_kept[piece->trainable] >= 0 ? add_scalar(s, "norm", &p->norm) : ARTEL_OK;
 }
 
@@ -126,6 +139,9 @@ static artel_status declare(artel__store *s)
     artel__variables_init(&s->variables, &s->arena);
     for (int i = 0; i < s->division.pieces; i++) ARTEL_TRY(declare_piece(s, all, i));
     ARTEL_TRY(artel__optimizer_declare(&s->optimizer, &s->variables, s->trainable, s->trainables, &s->slots));
+    s->gate = s->norm = -1;
+    if (s->division.scales) ARTEL_TRY(add_scalar(s, "gate", &s->gate));
+    if (clips_together(&s->optimizer, s->division.mean)) ARTEL_TRY(add_scalar(s, "norm", &s->norm));
     for (int i = 0; i < s->division.pieces; i++) ARTEL_TRY(declare_update(s, all, i));
     ARTEL_TRY(artel__row_list_make(&s->arena, &s->division, s->server, &s->tables));
     for (int i = 0; i < s->tables.count; i++) ARTEL_TRY(declare_rows(s, &s->tables.item[i]));
@@ -172,9 +188,35 @@ static artel_status build(artel__store *s)
     }
     artel__optimizer_input in = {
         .gradient = gradient, .norm = norm, .squares = squares, .clipped = clipped, .rows = rows};
+    if (s->division.mean && !clips_together(&s->optimizer, s->division.mean)) in.norm = NULL;
+    s->graph.gate = value_of(s, s->gate);
     ARTEL_TRY(artel__optimizer_step(&s->optimizer, &s->graph, &s->slots, &in));
+    s->graph.gating = s->gate >= 0;
     ARTEL_TRY(artel__model_visit(artel__session_network(s->division.session), constrain, s));
+    s->graph.gating = false;
     return artel__graph_seal(&s->graph);
+}
+
+/* Norms of what the next step would read, in a graph of their own. */
+static artel_status build_preview(artel__store *s)
+{
+    const artel__plan_options options = {
+        .batch_size = 1, .shards = 1, .replicas = 1, .isa = artel__context_isa(s->ctx)};
+    size_t count = (size_t)s->trainables + 1;
+    artel__value_id *gradient = artel__arena_alloc(&s->arena, count, sizeof *gradient);
+    artel__value_id *norm = artel__arena_alloc(&s->arena, count, sizeof *norm);
+    s->norm_kept = artel__arena_alloc(&s->arena, count, sizeof *s->norm_kept);
+    ARTEL_TRY(artel__arena_status(&s->arena));
+    artel__graph_init(&s->preview, &s->arena, &s->variables, true);
+    s->preview.scope = "norms";
+    for (int t = 0; t < s->trainables; t++)
+        gradient[t] = artel__graph_variable(&s->preview, s->place[s->of[t]].gradient);
+    ARTEL_TRY(artel__optimizer_preview_norms(&s->optimizer, &s->preview, &s->slots, gradient, norm));
+    for (int t = 0; t < s->trainables; t++) s->norm_kept[t] = artel__graph_keep(&s->preview, norm[t]);
+    ARTEL_TRY(artel__graph_seal(&s->preview));
+    ARTEL_TRY(artel__compile(s->ctx, &artel__cpu, &s->preview, &options, &s->preview_plan));
+    const artel__execution_options own = {.state = s->state, .pool = s->pool};
+    return artel__execution_create(s->preview_plan, &own, &s->preview_run);
 }
 
 /* Tables whose rows change without a gradient. */
@@ -212,6 +254,7 @@ static artel_status make(artel__store *s, int threads)
     ARTEL_TRY(artel__pool_create(s->ctx, threads, &s->pool));
     artel__fold_plan_make(&s->fold, 1, 0, 1, 1, s->start);
     ARTEL_TRY(defer(s));
+    if (clips_together(&s->optimizer, s->division.mean)) ARTEL_TRY(build_preview(s));
     const artel__execution_options own = {.state = s->state, .pool = s->pool};
     return artel__execution_create(s->plan, &own, &s->run);
 }
@@ -242,9 +285,11 @@ void artel__store_destroy(artel__store *s)
     if (!s) return;
     for (int i = 0; i < s->tables.count; i++) artel__deferred_destroy(s->place[s->tables.item[i].piece].deferred);
     artel__free(s->ctx, s->steps.step);
+    artel__execution_destroy(s->preview_run);
     artel__execution_destroy(s->run);
     artel__pool_destroy(s->pool);
     artel__state_destroy(s->state);
+    artel__executable_destroy(s->preview_plan);
     artel__executable_destroy(s->plan);
     artel__arena_fini(&s->arena);
     artel__free(s->ctx, s);
@@ -263,6 +308,10 @@ void *artel__store_locate(artel__store *s, const artel__entry *entry)
     case ARTEL__ENTRY_AVERAGE: variable = slots->average[p->trainable]; break;
     case ARTEL__ENTRY_SUM: variable = slots->sum[p->trainable]; break;
     case ARTEL__ENTRY_PRODUCT: variable = slots->product; break;
+    case ARTEL__ENTRY_SCALE: variable = slots->scale; break;
+    case ARTEL__ENTRY_SCALE_STEPS: variable = slots->steps; break;
+    case ARTEL__ENTRY_UNTAKEN: return &s->untaken;
+    case ARTEL__ENTRY_GATE: variable = s->gate; break;
     case ARTEL__ENTRY_GRADIENT:
     case ARTEL__ENTRY_DIFFERENCE: variable = p->gradient; break;
     case ARTEL__ENTRY_SQUARES:
@@ -375,29 +424,82 @@ static void change_averages(artel__store *s, bool assign)
     }
 }
 
+static artel__step step_of(artel__store *s, double rate)
+{
+    return (artel__step){.fold = &s->fold,
+                         .batch = (uint64_t)s->iteration,
+                         .iteration = s->iteration,
+                         .learning_rate = rate >= 0 ? rate : artel__schedule_rate(&s->optimizer.schedule, s->iteration),
+                         .training = true};
+}
+
+/* Whether the update that lies here is a step. */
+static bool is_finite(const artel__store *s)
+{
+    return s->gate < 0 || isfinite(*(const double *)artel__state_lend(s->state, s->gate));
+}
+
+bool artel__store_may_ask(const artel__optimizer *o, bool mean)
+{
+    return clips_together(o, mean) || (o->scales_loss && mean);
+}
+
+/* Updates come in the same order where they are means. Else they need not, and one that is no step, and wants nothing,
+ * may come to one part earlier than to another; what all have in common is the number of steps. */
+int64_t artel__store_ask(const artel__store *s)
+{
+    int64_t period = s->optimizer.accumulation_steps;
+    bool last = (s->iteration + 1) % period == 0, mean = s->division.mean;
+    bool asks = (s->norm >= 0 && last && (mean || is_finite(s))) || (s->gate >= 0 && mean);
+    return !asks ? 0 : mean ? s->iteration + s->untaken + 1 : (s->iteration + 1) / period;
+}
+
+int artel__store_numbers(const artel__store *s)
+{
+    return s->division.slots->count + 1;
+}
+
+void artel__store_preview(artel__store *s, double *numbers)
+{
+    int count = artel__store_numbers(s);
+    for (int i = 0; i < count; i++) numbers[i] = 0;
+    if (s->gate >= 0) numbers[count - 1] = *(const double *)artel__state_lend(s->state, s->gate);
+    if (s->norm < 0) return;
+    artel__step step = step_of(s, 0);
+    artel__execution_compute(s->preview_run, &step, NULL); /* cannot fail without collectives */
+    for (int t = 0; t < s->trainables; t++)
+        numbers[s->division.piece[s->of[t]].trainable] =
+            *(const double *)artel__execution_read(s->preview_run, s->norm_kept[t]);
+}
+
+void artel__store_take_sums(artel__store *s, double squared_norm, double gate)
+{
+    if (s->norm >= 0) *(double *)artel__state_lend(s->state, s->norm) = squared_norm;
+    if (s->gate >= 0) *(double *)artel__state_lend(s->state, s->gate) = gate;
+}
+
 artel_status artel__store_apply(artel__store *s, double rate, bool assign)
 {
     ARTEL_TRY(begin_tables(s));
-    artel__step step = {.fold = &s->fold,
-                        .batch = (uint64_t)s->iteration,
-                        .iteration = s->iteration,
-                        .learning_rate = rate >= 0 ? rate : artel__schedule_rate(&s->optimizer.schedule, s->iteration),
-                        .training = true};
+    artel__step step = step_of(s, rate);
     artel__execution_compute(s->run, &step,
                              NULL); /* nothing but what an apply reads; cannot fail without collectives */
     artel__execution_apply(s->run, &step);
     end_tables(s, step.learning_rate);
     change_averages(s, assign);
-    s->iteration++;
+    if (is_finite(s))
+        s->iteration++;
+    else
+        s->untaken++;
     return ARTEL_OK;
 }
 
 int64_t artel__store_iteration(const artel__store *s)
 {
-    return s->iteration;
+    return s->iteration + s->untaken;
 }
 
 void artel__store_set_iteration(artel__store *s, int64_t iteration)
 {
-    s->iteration = iteration;
+    s->iteration = iteration - s->untaken;
 }

@@ -11,7 +11,7 @@ import numpy as np
 from cli import K, L, O, expect, run_checks, save, save_arrays
 from cluster import Patience
 from oracle import digest
-from servers import STEPS, Job, one_process, path, rests, trains
+from servers import STEPS, Job, launch, one_process, path, rests, trains
 
 DATA = save_arrays("mlp", path("d.npz"), 500)
 
@@ -58,6 +58,19 @@ def all_of_them():
         expect(len(digests) == 1 and told == told[:1] * 3, "all workers were in time, and bits differ", told)
 
 
+def norms():
+    """Clipped by the norm of the mean, which the servers find together; of a loss whose scale begins too large. The same bits by however many workers and
+    servers."""
+    scaled = 'LossScaleOptimizer:initial_scale=1e38,inner_optimizer={"class_name": "Adam", "config": {"global_clipnorm": 0.05}}'
+    for optimizer in ("sgd:clipnorm=0.05", scaled):
+        digests = set()
+        for workers, servers in ((3, 2), (1, 3)):
+            ran = launch(workers, servers, MODEL, DATA, "--consistency", "sync:3", "--partitioner", "fixed:2", "--optimizer", optimizer, "--output", path("o.keras"))
+            expect(ran.rc == 0, optimizer, ran.rc, ran.err[-600:])
+            digests.add(digest(path("o.keras")))
+        expect(len(digests) == 1, optimizer, "other bits", digests)
+
+
 def GS5_the_slow_one():
     """One of three sleeps: two make the steps, and what it sends when it wakes is dropped and counted."""
     for more in (("--ps-copies", 1), ()):
@@ -102,4 +115,4 @@ def PS21_bounds():
         expect(told and max(told) <= most, mode, "but updates were", max(told), "late")
 
 
-sys.exit(run_checks(all_of_them, GS5_the_slow_one, who_dies, PS21_bounds))
+sys.exit(run_checks(all_of_them, norms, GS5_the_slow_one, who_dies, PS21_bounds))

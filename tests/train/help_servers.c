@@ -159,7 +159,9 @@ static void conclude(process *p)
     storm *w = p->world;
     artel__fit *fit = &p->fit;
     int64_t steps = (int64_t)w->o.epochs * fit->input.steps_per_epoch;
-    if (fit->at.step != steps || fit->at.iteration != steps)
+    bool scales = fit->settings.optimizer.scales_loss; /* some updates are no steps then, and not all */
+    bool counted = scales ? fit->at.iteration > 0 && fit->at.iteration < steps : fit->at.iteration == steps;
+    if (fit->at.step != steps || !counted)
         storm_accuse(w, "the chief has %lld steps and %lld updates, of %lld", (long long)fit->at.step,
                      (long long)fit->at.iteration, (long long)steps);
     artel_status status = artel__session_export(fit->session, fit->model, fit->at.iteration, artel__fit_rate(fit));
@@ -215,6 +217,11 @@ static void open_fit(process *p)
     artel_context_options log = {
         .struct_size = sizeof log, .isa = "auto", .log = log_line_of, .log_user = p, .log_level = ARTEL_LOG_DEBUG};
     fit_open_either(&p->bench, w->o.tables, w->o.validates ? 2 * ROWS : ROWS, &log);
+    if (w->o.optimizer)
+        fit_expect(
+            &p->bench,
+            artel_model_compile(p->bench.model, w->o.optimizer, "sparse_categorical_crossentropy", "[\"accuracy\"]"),
+            ARTEL_OK);
     p->fit = (artel__fit){.ctx = p->bench.ctx,
                           .model = p->bench.model,
                           .options = fit_options(&p->bench, BATCH, 1, 1),
@@ -364,8 +371,7 @@ static void end_process(storm *w, process *p)
     if (w->over) return;
     w->result->deaths++;
     storm_trace(w, p, "is dead");
-    if (p->id == w->o.dies - 1 && !w->o.stays_dead)
-        storm_push(w, 300, (event){.kind = EVENT_RESTART, .who = p, .a = p->task});
+    if (p->id == w->o.dies - 1) storm_push(w, 300, (event){.kind = EVENT_RESTART, .who = p, .a = p->task});
     break_up(w, p->side);
 }
 

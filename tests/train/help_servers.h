@@ -48,6 +48,7 @@ typedef struct storm_options {
     int workers, servers, copies;
     const char *consistency; /* async, bounded:1, sync, sync:2, sync:3 of two workers */
     const char *partitioner;
+    const char *optimizer; /* NULL: adam */
     int epochs;
     int faults;     /* at random times */
     bool tables;    /* the model has a table whose rows travel alone */
@@ -56,7 +57,6 @@ typedef struct storm_options {
     bool chiefs;    /* chiefs are lost, too, and replaced on the other side of cuts */
     storm_mistake mistake;
     int dies, message; /* 1 + a task, 0: none; it dies before it sends its message of that number, from 0 on */
-    bool stays_dead;
     bool trace;
 } storm_options;
 

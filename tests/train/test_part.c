@@ -2,6 +2,7 @@
 /* A variable that is cut over one to five servers is stepped as the uncut one, bit for bit, by every optimizer that the
  * library has: 20 steps of any gradients, with what optimizers keep, norms, averages and sums of several steps. One
  * that reads all of a variable has it at one server, whole. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,6 +45,10 @@ static const char *class_of(const char *rule)
     return strcmp(rule, "schedule_free") == 0 ? "ScheduleFreeAdamW" : rule;
 }
 
+#define SCALED(inner, config)                                                                             \
+    "LossScaleOptimizer:initial_scale=4,dynamic_growth_steps=3,inner_optimizer={\"class_name\": \"" inner \
+    "\", \"config\": {" config "}}"
+
 /* Of these with what is not so unless it is asked for. */
 static const char *const variants[] = {"adamw",
                                        "sgd:momentum=0.9",
@@ -62,12 +67,32 @@ static const char *const variants[] = {"adamw",
                                        "adadelta:clipnorm=0.1",
                                        "adam:gradient_accumulation_steps=3",
                                        "adam:gradient_accumulation_steps=3,clipvalue=0.05",
-                                       "nadam:gradient_accumulation_steps=4,use_ema=true,weight_decay=0.01"};
+                                       "nadam:gradient_accumulation_steps=4,use_ema=true,weight_decay=0.01",
+                                       SCALED("Adam", ""),
+                                       SCALED("SGD", "\"momentum\": 0.9, \"nesterov\": true"),
+                                       SCALED("Nadam", "\"global_clipnorm\": 0.1, \"use_ema\": true"),
+                                       SCALED("Adam", "\"gradient_accumulation_steps\": 3")};
 
 /* With these no variable is cut, and servers make the norms. */
-static const char *const wholes[] = {"lamb", "sgd:gradient_accumulation_steps=3,clipnorm=0.1",
-                                     "muon:gradient_accumulation_steps=3", "muon:clipnorm=0.1",
-                                     "adafactor:gradient_accumulation_steps=2,clipnorm=0.1,use_ema=true"};
+static const char *const wholes[] = {"lamb",
+                                     "sgd:gradient_accumulation_steps=3,clipnorm=0.1",
+                                     "muon:gradient_accumulation_steps=3",
+                                     "muon:clipnorm=0.1",
+                                     "adafactor:gradient_accumulation_steps=2,clipnorm=0.1,use_ema=true",
+                                     "adam:gradient_accumulation_steps=3,global_clipnorm=0.1",
+                                     SCALED("Nadam", "\"gradient_accumulation_steps\": 2, \"global_clipnorm\": 0.1")};
+
+/* In sync:K, of means. */
+static const struct {
+    const char *optimizer;
+    bool cuts;
+} means[] = {{"adam:clipvalue=0.05", true},
+             {"adam:clipnorm=0.1", false},
+             {"adam:global_clipnorm=0.1", false},
+             {"sgd:gradient_accumulation_steps=3,global_clipnorm=0.1", false},
+             {"sgd:gradient_accumulation_steps=3,clipnorm=0.1", false},
+             {SCALED("Adam", ""), true},
+             {SCALED("Adam", "\"global_clipnorm\": 0.1, \"gradient_accumulation_steps\": 2"), false}};
 
 typedef struct owners {
     artel__arena arena;
@@ -81,7 +106,7 @@ static void open_owners(artel__fit *fit, int parts, owners *o)
     char cut[16] = "none";
     if (parts > 1) snprintf(cut, sizeof cut, "fixed:%d", parts);
     artel__arena_init(&o->arena, fit->ctx);
-    const artel__division_rule rule = {.partitioner = cut, .in_turn = true};
+    const artel__division_rule rule = {.partitioner = cut, .in_turn = true, .mean = fit->options.consistency != NULL};
     artel_status status = artel__division_make(&o->arena, fit->session, &rule, parts, &o->division);
     if (status != ARTEL_OK) fail_msg("%s", artel_context_error(fit->ctx)->what);
     assert_in_range(artel__division_most(&o->division), 1, MOST);
@@ -110,6 +135,24 @@ static float gradient_of(int step, int variable, int64_t element)
     return x % 16 == 0 ? 0 : (float)((int64_t)(x >> 20 & 0xffff) - 0x8000) / 0x8000;
 }
 
+/* What an update wants of all parts, as heads tell one another (train/numbers.h). */
+static void agree(owners *o, int parts)
+{
+    double numbers[MOST], squares = 0, gate = 0;
+    int count = artel__store_numbers(o->store[0]);
+    double all[MOST] = {0};
+    if (artel__store_ask(o->store[0]) == 0) return;
+    assert_in_range(count, 1, MOST);
+    for (int s = 0; s < parts; s++) {
+        assert_int_equal(artel__store_ask(o->store[s]), artel__store_ask(o->store[0]));
+        artel__store_preview(o->store[s], numbers);
+        for (int i = 0; i < count; i++) all[i] += numbers[i];
+    }
+    for (int i = 0; i < count - 1; i++) squares += all[i];
+    gate = all[count - 1];
+    for (int s = 0; s < parts; s++) artel__store_take_sums(o->store[s], squares, gate);
+}
+
 static void step(owners *o, int parts, int number)
 {
     for (int s = 0; s < parts; s++) {
@@ -119,14 +162,18 @@ static void step(owners *o, int parts, int number)
             const artel__piece *p = &o->division.piece[e->piece];
             void *to = artel__store_locate(o->store[s], e);
             float *values = to;
-            assert_true(e->kind == ARTEL__ENTRY_GRADIENT || e->kind == ARTEL__ENTRY_NORM);
+            assert_true(e->kind == ARTEL__ENTRY_GRADIENT || e->kind == ARTEL__ENTRY_NORM ||
+                        e->kind == ARTEL__ENTRY_GATE);
             if (e->kind == ARTEL__ENTRY_NORM)
                 *(double *)to = 0.5 + p->variable;
+            else if (e->kind == ARTEL__ENTRY_GATE)
+                *(double *)to = number % 5 == 3 ? INFINITY : 1;
             else
                 for (int64_t k = 0; k < p->count; k++) values[k] = gradient_of(number, p->variable, p->first + k);
         }
-        assert_int_equal(artel__store_apply(o->store[s], -1, false), ARTEL_OK);
     }
+    agree(o, parts);
+    for (int s = 0; s < parts; s++) assert_int_equal(artel__store_apply(o->store[s], -1, false), ARTEL_OK);
 }
 
 static int piece_of(const owners *o, int variable)
@@ -166,7 +213,7 @@ static bool is_cut(const owners *o)
     return false;
 }
 
-static void compare_with(const char *optimizer, bool cuts)
+static void compare_with(const char *optimizer, bool cuts, const char *consistency)
 {
     fit_bench b;
     fit_open_mlp(&b, ROWS);
@@ -175,6 +222,7 @@ static void compare_with(const char *optimizer, bool cuts)
     artel__fit fit = {
         .ctx = b.ctx, .model = b.model, .options = fit_options(&b, BATCH, 1, 1), .role = ARTEL__ROLE_COORDINATOR};
     artel__arena_init(&fit.arena, fit.ctx);
+    fit.options.consistency = consistency;
     fit_expect(&b, artel__fit_open(&fit, b.data), ARTEL_OK);
     for (int parts = 1; parts <= PARTS; parts++) {
         static owners cut, whole;
@@ -189,6 +237,7 @@ static void compare_with(const char *optimizer, bool cuts)
         const void *began = artel__division_locate(&whole.division, fit.session, whole.entry, NULL);
         assert_memory_not_equal(artel__store_locate(whole.store[0], whole.entry), began, whole.entry[0].bytes);
         assert_true(before >= (9 * 21 + 21 + 21 * 4 + 4) * sizeof(float)); /* all variables are among it */
+        assert_int_equal(artel__store_iteration(whole.store[0]), STEPS);
         close_owners(&cut, parts);
         close_owners(&whole, 1);
     }
@@ -200,12 +249,13 @@ static void every_optimizer_has_the_bits_of_the_uncut(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        compare_with(class_of(rules[i]), strcmp(rules[i], "lamb") != 0);
-    for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) compare_with(variants[i], true);
+        compare_with(class_of(rules[i]), strcmp(rules[i], "lamb") != 0, NULL);
+    for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) compare_with(variants[i], true, NULL);
     for (size_t i = 0; i < sizeof wholes / sizeof *wholes; i++)
-        compare_with(wholes[i], strncmp(wholes[i], "muon", 4) == 0);
-    compare_with("adafactor", false);
-    compare_with("muon", true); /* what it leaves to Adam */
+        compare_with(wholes[i], strncmp(wholes[i], "muon", 4) == 0, NULL);
+    for (size_t i = 0; i < sizeof means / sizeof *means; i++) compare_with(means[i].optimizer, means[i].cuts, "sync:2");
+    compare_with("adafactor", false, NULL);
+    compare_with("muon", true, NULL); /* what it leaves to Adam */
     assert_int_equal(MATRIX_OPTIMIZERS, 2);
     assert_int_equal(sizeof rules / sizeof *rules, ARTEL__RULE_COUNT);
 }
