@@ -9,17 +9,11 @@
  * the samples only, by the loss that the model has for each of them: what no option of fit can say. Strategy, replicas
  * and tasks, of which some may be killed, change no bit of either; a DEVICE has bits of its own.
  *
- * SIGTERM ends the loop behind the running pass, with exit code 143. With a FOLDER ("-": none) its state is saved
- * there, by all tasks of a job together, and the same command goes on from there; without one a task leaves the
- * others. */
+ * SIGTERM ends the loop behind the running pass, with exit code 143. With a FOLDER ("-": none) all tasks end, one saves
+ * their state there, and the same command goes on from it; without one a task leaves the others. */
 #include "rows.h"
 #include <signal.h>
 #include <stdio.h>
-
-typedef struct sample {
-    float loss;
-    uint64_t number;
-} sample;
 
 typedef struct job {
     artel_strategy *strategy;
@@ -27,8 +21,7 @@ typedef struct job {
     artel_optimizer *optimizer;
     artel_function *step, *judge;
     rows data;
-    sample *all;
-    char *chosen;
+    float *loss; /* of each sample, in the order of the pass */
     double keep;
 } job;
 
@@ -40,32 +33,16 @@ static void be_told(int signal)
     artel_context_preempt(ctx);
 }
 
-/* The harder first; equal ones by number, so that the order is one. */
-static int by_loss(const void *a, const void *b)
-{
-    const sample *x = a, *y = b;
-    if (x->loss != y->loss) return x->loss < y->loss ? 1 : -1;
-    return (x->number > y->number) - (x->number < y->number);
-}
-
-static artel_value losses(job *j, artel_graph *g, const artel_value *in)
-{
-    artel_value made;
-    artel_graph_call(g, j->model, in, 1, &made, 1);
-    return artel_graph_loss(g, "sparse_categorical_crossentropy", in[1], made);
-}
-
-static artel_status trace_step(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+/* First the function that judges, the loss of each sample; then the one that makes a step. */
+static artel_status trace(void *user, artel_graph *g, const artel_value *in, artel_value *out)
 {
     job *j = user;
-    out[0] = artel_graph_reduce(g, ARTEL_REDUCTION_MEAN, losses(j, g, in));
+    artel_value made;
+    artel_graph_call(g, j->model, in, 1, &made, 1);
+    out[0] = artel_graph_loss(g, "sparse_categorical_crossentropy", in[1], made);
+    if (!j->judge) return artel_graph_status(g);
+    out[0] = artel_graph_reduce(g, ARTEL_REDUCTION_MEAN, out[0]);
     artel_graph_minimise(g, j->optimizer, out[0]);
-    return artel_graph_status(g);
-}
-
-static artel_status trace_judge(void *user, artel_graph *g, const artel_value *in, artel_value *out)
-{
-    out[0] = losses(user, g, in);
     return artel_graph_status(g);
 }
 
@@ -74,42 +51,30 @@ static artel_status declare(job *j)
     artel_function_options o = ARTEL_FUNCTION_OPTIONS_INIT;
     const artel_argument arguments[2] = {{"x", ARTEL_DTYPE_FLOAT32, false, j->data.column[0].shape},
                                          {"y", ARTEL_DTYPE_INT32, false, {0, {0}}}};
-    size_t count = (size_t)j->data.count;
-    j->all = malloc(count * sizeof *j->all);
-    j->chosen = malloc(count);
-    if (!j->all || !j->chosen) return ARTEL_ERROR_NO_MEMORY;
+    j->loss = malloc((size_t)j->data.count * sizeof *j->loss);
+    if (!j->loss) return ARTEL_ERROR_NO_MEMORY;
     o.arguments = arguments;
     o.argument_count = 2;
     o.output_count = 1;
     artel_status status = artel_optimizer_create_for_model(j->strategy, "adam", j->model, &j->optimizer);
-    if (status == ARTEL_OK) status = artel_function_create(j->strategy, &o, trace_judge, j, &j->judge);
+    if (status == ARTEL_OK) status = artel_function_create(j->strategy, &o, trace, j, &j->judge);
     o.training = true;
-    return status < 0 ? status : artel_function_create(j->strategy, &o, trace_step, j, &j->step);
+    return status < 0 ? status : artel_function_create(j->strategy, &o, trace, j, &j->step);
 }
 
-/* Leaves the harder share of the samples in `order`, in the order they had. */
+/* Leaves the harder share of the samples in the order of the pass. */
 static artel_status choose(job *j, int64_t *count)
 {
     artel_status status = ARTEL_OK;
     artel_array in[2];
-    float loss[BATCH];
-    uint64_t *order = j->data.order;
-    const artel_array out = {.dtype = ARTEL_DTYPE_FLOAT32, .data = loss};
-    int64_t left = 0, most = (int64_t)(j->keep * (double)*count);
     for (int64_t at = 0; at < *count && status == ARTEL_OK; at += BATCH) {
-        int64_t some = *count - at < BATCH ? *count - at : BATCH;
-        rows_take(&j->data, order + at, some, in);
+        const artel_array out = {.dtype = ARTEL_DTYPE_FLOAT32, .data = j->loss + at};
+        rows_take(&j->data, j->data.order + at, *count - at < BATCH ? *count - at : BATCH, in);
         status = artel_function_run(j->judge, in, 2, &out, 1);
-        for (int64_t i = 0; i < some && status == ARTEL_OK; i++) j->all[at + i] = (sample){loss[i], order[at + i]};
     }
     if (status < 0) return status;
-    qsort(j->all, (size_t)*count, sizeof *j->all, by_loss);
-    for (int64_t i = 0; i < *count; i++) j->chosen[j->all[i].number] = i < most;
-    for (int64_t i = 0; i < *count; i++) {
-        if (j->chosen[order[i]]) order[left++] = order[i];
-    }
-    *count = left;
-    return ARTEL_OK;
+    *count = (int64_t)(j->keep * (double)*count);
+    return rows_keep(&j->data, j->loss, *count);
 }
 
 /* A unit: a function of its number and of the variables, so that it can be made again. */
@@ -156,9 +121,7 @@ int main(int argc, char **argv)
     artel_cluster_options c = ARTEL_CLUSTER_OPTIONS_INIT;
     artel_strategy_options o = ARTEL_STRATEGY_OPTIONS_INIT;
     if (argc < 4 || argc > 10)
-        return fprintf(stderr, "usage: custom_loop MODEL DATA OUT.keras "
-                               "[PASSES [STRATEGY [REPLICAS [KEEP [FOLDER [DEVICE]]]]]]\n"),
-               1;
+        return fprintf(stderr, "usage: custom_loop MODEL DATA OUT.keras [PASSES [STRATEGY [REPLICAS [KEEP ...\n"), 1;
     artel_status status = artel_context_create(NULL, &ctx);
     if (status == ARTEL_OK) signal(SIGTERM, be_told);
     c.save_on_preempt = folder != NULL;
@@ -175,7 +138,7 @@ int main(int argc, char **argv)
     if (status == ARTEL_OK && artel_strategy_writes(j.strategy)) status = artel_model_save(j.model, argv[3]);
     const artel_error *error = artel_context_error(ctx);
     if (status < 0 && error->what[0]) fprintf(stderr, "%s: %s; %s\n", error->where, error->what, error->advice);
-    free(j.chosen), free(j.all);
+    free(j.loss);
     artel_strategy_destroy(j.strategy);
     rows_close(&j.data);
     artel_model_destroy(j.model);

@@ -79,6 +79,38 @@ static void rows_take(rows *r, const uint64_t *number, int64_t count, artel_arra
     }
 }
 
+typedef struct rows_rank {
+    float number;
+    int64_t place;
+} rows_rank;
+
+/* The largest first; equal ones by place, so that the order is one. */
+static inline int rows_compare(const void *a, const void *b)
+{
+    const rows_rank *x = a, *y = b;
+    if (x->number != y->number) return x->number < y->number ? 1 : -1;
+    return (x->place > y->place) - (x->place < y->place);
+}
+
+/* Leaves so many in `order`, those of the largest numbers, in the order they had. */
+static inline artel_status rows_keep(rows *r, const float *number, int64_t count)
+{
+    size_t all = (size_t)r->count;
+    int64_t left = 0;
+    rows_rank *rank = malloc(all * sizeof *rank);
+    char *chosen = calloc(all, 1);
+    for (int64_t i = 0; rank && chosen && i < r->count; i++) rank[i] = (rows_rank){number[i], i};
+    if (rank && chosen) qsort(rank, all, sizeof *rank, rows_compare);
+    for (int64_t i = 0; rank && chosen && i < count; i++) chosen[rank[i].place] = 1;
+    for (int64_t i = 0; rank && chosen && i < r->count; i++) {
+        if (chosen[i]) r->order[left++] = r->order[i];
+    }
+    artel_status status = rank && chosen ? ARTEL_OK : ARTEL_ERROR_NO_MEMORY;
+    free(chosen);
+    free(rank);
+    return status;
+}
+
 static void rows_close(rows *r)
 {
     for (int c = 0; c < 2; c++) {

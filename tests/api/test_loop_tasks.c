@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timeout: 240 */
 /* Loops by hand whose tasks come and go (FT7, FT8, FT12, FT13): one leaves and comes back while the others work, one
- * leaves for good, one is asked to and all save and end; who goes on later, with another number of tasks, has the bits
- * of a loop that was never interrupted. Each task is a thread with a context of its own. One unit is not done before
- * the change has come, so nothing depends on who is fast. */
+ * comes for the first time, one leaves for good, one is asked to and all save and end; who goes on later, with another
+ * number of tasks, has the bits of a loop that was never interrupted. Each task is a thread with a context of its own.
+ * One unit is not done before the change has come, so nothing depends on who is fast. */
 #include "api/help_api.h"
 
 #include <pthread.h>
