@@ -9,6 +9,13 @@ static bool is_whole(const artel__device_execution *e, artel__value_id id, const
     return e->x->whole[id] && artel__step_is_grouped(e->x, 0, fold, scan);
 }
 
+/* Text stays where it is: numbers were made of it (function/texts.c), and no node reads it. */
+static bool is_text(const artel__device_execution *e, int i)
+{
+    const artel__graph *graph = e->x->graph;
+    return graph->value[graph->input[i]].dtype == ARTEL_DTYPE_STRING;
+}
+
 /* `slot`: where the buffer of a shard goes; all of it where it is one array. */
 static artel_status put_shards(artel__device_execution *e, int i, const artel__fold_plan *fold, const void *host,
                                artel__buffer **slot)
@@ -25,6 +32,7 @@ static artel_status put_shards(artel__device_execution *e, int i, const artel__f
 static artel_status put_input(artel__device_execution *e, int i, const artel__fold_plan *fold, const void *host)
 {
     artel__value_id id = e->x->graph->input[i];
+    if (is_text(e, i)) return ARTEL_OK;
     if (!artel__step_is_per_shard(e, id)) return artel__step_put(e, id, fold->batch, host, artel__step_slot(e, id, 0));
     if (is_whole(e, id, fold, e->scan != NULL)) return artel__step_put(e, id, fold->rows, host, &e->one[id]);
     return put_shards(e, i, fold, host, artel__step_slot(e, id, 0));
@@ -63,6 +71,7 @@ static artel_status send_all(artel__device_execution *e, const artel__sent_input
 {
     for (int i = 0; i < e->x->graph->inputs; i++) {
         artel__value_id id = e->x->graph->input[i];
+        if (is_text(e, i)) continue;
         if (!artel__step_is_per_shard(e, id))
             ARTEL_TRY(artel__step_put(e, id, fold->batch, inputs[i], sent_of(e, sent, i)));
         else if (is_whole(e, id, fold, false))

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 240
+# rows: KE3
 # The loop that trains on the harder half (KE3, FT7, FT8, FT12): the same bits alone, on three replicas and on two tasks, of which one is killed in the
 # midst of a pass and comes back; and where SIGTERM ends it behind a pass, once it goes on, also on another number of tasks.
 # --device NAME: the same on a device, which has bits of its own (test_custom_loop_device.sh), by a smaller model and with a kill less.
