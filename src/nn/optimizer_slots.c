@@ -46,7 +46,8 @@ static bool form_of(const declaring *d, const artel__slot_row *row, artel__varia
     artel_shape *shape = &like->shape;
     if (row->form == ARTEL__SLOT_OF_RULE) return artel__left_to_rule(d->optimizer, like);
     if (row->form == ARTEL__SLOT_LIKE) return true;
-    if (shape->rank < 2) { /* Keras files an integer, 0, in its place */
+    if (shape->rank < 2) { /* Keras files an integer, 0, in its place, but not inside of a LossScaleOptimizer */
+        if (d->optimizer->scales_loss) return false;
         *like = (artel__variable){.name = like->name, .dtype = ARTEL_DTYPE_INT32};
         return true;
     }

@@ -103,6 +103,8 @@ QUIRKS = [
     "  derivative.",
     "- Which changes the chains of AugMix have Keras decides by Python's random numbers when a step is compiled, artel by the layer's seed.",
     "- Keras leaves Equalization out of the file of a model unless it lies inside another layer (Pipeline).",
+    "- Lion goes by signs. Under `clipvalue` the occurrences of a token may cancel to 0 or to what rounding leaves, by the order in which they are",
+    "  added, and a weight goes by the whole rate or not at all: Keras' own weights change so with the order of the rows of a batch.",
     "- The average that ScheduleFreeAdamW starts from is the weights; Keras' `fit` forgets it, or takes those that loading replaces, unless the file",
     "  has the optimizer's state (`model.optimizer.build(model.trainable_variables)` before `model.save`).",
     "- TensorFlow's gradient of `celu` at exactly 0 is 2, since both of its parts count there; artel's is 1.",

@@ -95,6 +95,7 @@ MATRIX = {
     "adafactor": lambda: O.Adafactor(0.05),
     "adafactor-options": lambda: O.Adafactor(0.5, beta_2_decay=-0.6, epsilon_1=1e-10, epsilon_2=0.02, clip_threshold=0.7, relative_step=False, weight_decay=0.05),
     "adafactor-clipnorm": lambda: O.Adafactor(0.05, clipnorm=0.05),
+    "dynamic-scale-adafactor": lambda: O.LossScaleOptimizer(O.Adafactor(0.05, weight_decay=0.01), initial_scale=64.0, dynamic_growth_steps=7),
     "adafactor-accumulation": lambda: O.Adafactor(0.05, gradient_accumulation_steps=2, use_ema=True, ema_momentum=0.9),
     "muon": lambda: O.Muon(0.01),
     "muon-options": lambda: O.Muon(0.01, adam_beta_1=0.8, adam_beta_2=0.95, adam_weight_decay=0.02, epsilon=1e-5, weight_decay=0.05, muon_a=3.0, muon_b=-4.0,
