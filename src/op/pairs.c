@@ -84,9 +84,9 @@ static void lower_gradient(artel__lower *lower)
     artel__lower_pairs_gradient(lower, lower->attributes);
 }
 
-static artel_status refuse_second(artel__gradient *g)
+static artel_status grad_gradient(artel__gradient *g)
 {
-    return artel__second_refuse(g, "similarities of pairs (Circle)");
+    return artel__second_pairs(g, g->attributes);
 }
 
 const artel__op_def artel__op_pairs_gradient_def = {
@@ -94,7 +94,7 @@ const artel__op_def artel__op_pairs_gradient_def = {
     .doc = "Gradient of a loss of pairs of rows.",
     .attribute_size = sizeof(artel__pairs_settings),
     .infer = infer_gradient,
-    .grad = refuse_second,
+    .grad = grad_gradient,
     .lower = lower_gradient,
     .exec =
         &(const artel__op_exec){

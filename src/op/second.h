@@ -6,6 +6,7 @@
 
 #include "kernel/decompose.h"
 #include "op/elementwise.h"
+#include "op/pairs.h"
 #include "op/reduce.h"
 
 /* Of unary_gradient (second_unary.c): inputs dy and x, or y. A function whose second derivative is not written down is
@@ -41,6 +42,8 @@ artel_status artel__second_layer_norm_parameters(artel__gradient *gradient);
 artel_status artel__second_pool(artel__gradient *gradient);
 /* Of align_gradient: inputs upstream, labels, logits (second_align.c). */
 artel_status artel__second_align(artel__gradient *gradient);
+/* Of pairs_gradient: inputs x, labels, sums, upstream, all gathered (second_pairs.c). */
+artel_status artel__second_pairs(artel__gradient *gradient, const artel__pairs_settings *settings);
 /* Of decompose_gradient: inputs a, its factors, what comes back to them (second_decompose.c). */
 artel_status artel__second_decompose(artel__gradient *gradient, artel__decomposition function);
 

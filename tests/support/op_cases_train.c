@@ -41,6 +41,7 @@ static artel__value_id pairs(op_graph *g)
 {
     artel__pairs_settings s = {.gamma = 4, .margin = 0.3, .others = g->parameter};
     artel__value_id x = op_row(g, OP_SIGNED, SHAPE(3));
+    g->graph.batch_size = 64;
     return artel__op_pairs(&g->graph, &s, op_indices(g, 2, (artel_shape){.rank = 0}),
                            artel__op_affine(&g->graph, x, 0.3f, 0));
 }
