@@ -340,6 +340,50 @@ def other_files(scene):
     says(["data", "index", "npz:" + scene.path("a.npz")], "an index is for files")
 
 
+def words_model():
+    text = K.Input((1,), dtype="string", name="text")
+    x = L.TextVectorization(vocabulary=["good", "bad", "film", "plot"], output_sequence_length=4)(text)
+    m = K.Model(text, L.Dense(3, activation="softmax")(L.GlobalAveragePooling1D()(L.Embedding(6, 8)(x))))
+    m.compile(O.SGD(0.1), "sparse_categorical_crossentropy", metrics=["accuracy"])
+    return m
+
+
+def text_and_more(scene):
+    """Text of lines that lie apart; batches of CIFAR-10 by their index; validation data of lines that nobody has indexed, which is everywhere."""
+    rng, hosts, model = np.random.default_rng(1), [scene.path("w%d" % h) for h in range(3)], save(words_model, scene.path("w.keras"))
+    words = ["good", "bad", "film", "plot", "other"]
+    for folder in hosts:
+        os.mkdir(folder)
+    for k, n in enumerate((20, 5, 30, 17)):
+        with open(hosts[2] + "/p-%d" % k, "w") as f:
+            f.writelines(json.dumps({"text": " ".join(rng.choice(words, rng.integers(1, 6))), "y": int(rng.integers(0, 3))}) + "\n" for _ in range(n))
+    expect(artel("data", "index", "jsonl:%s/p-*#label=y" % hosts[2]).rc == 0, "index")
+    for k in range(4):
+        for h in range(2):
+            shutil.copy2(hosts[2] + "/p-%d.index" % k, hosts[h])
+        shutil.copy2(hosts[2] + "/p-%d" % k, hosts[k % 2])
+    fit = lambda h, *more: ["fit", model, "--data", "jsonl:%s/p-*#label=y" % hosts[h], "--batch-size", 8, "--epochs", 2, "--threads", 1, "--verbose", 0, "--json", *more]
+    one = artel(*fit(2))
+    expect(one.rc == 0, one.err)
+    cluster = Cluster(2, lambda r: fit(r, "--strategy", "multi-worker", "--auto-shard", "file", "--suspect-after", 60))
+    codes = cluster.finish(60)
+    expect(set(codes.values()) == {0}, codes, [t.err()[-400:] for t in cluster.tasks.values()])
+    near(cluster.tasks[0].lines, curves(one.out.splitlines()))
+    x, y = scene.arrays[0]
+    with open(scene.path("plain.jsonl"), "wb") as f:
+        f.write(FORMS["lines"][1](x, y))
+    ran = artel(*scene.fit("all", "--auto-shard", "file", "--epochs", 1, "--validation", "jsonl:%s#label=y" % scene.path("plain.jsonl")))
+    expect(ran.rc == 0 and "val_loss" in ran.out, ran.err)
+    for k in range(2):
+        with open(scene.path("c%d.bin" % k), "wb") as f:
+            f.write(bytes(3073 * (k + 2)))
+    expect(artel("data", "index", "cifar10:" + scene.path("c?.bin")).rc == 0, "index of CIFAR-10")
+    os.unlink(scene.path("c0.bin"))
+    seen = artel("data", "inspect", "cifar10:" + scene.path("c?.bin"))
+    expect(seen.rc == 0 and "x: 5 rows" in seen.out and "c0.bin: 2 rows, not here" in seen.out, seen.out, seen.err)
+    says(["data", "stats", "cifar10:" + scene.path("c?.bin")], "c0.bin", "only the file's index")
+
+
 def says(args, *words):
     ran = artel(*args)
     expect(ran.rc != 0 and all(w in ran.err for w in words), args, ran.rc, ran.err)
@@ -378,4 +422,5 @@ def case(row, index, folder, keras_only):
 
 if __name__ == "__main__":
     table([Row("IN4 apart", apart), Row("everywhere", everywhere), Row("validation", validation), Row("kills", kills), Row("alone with it", alone_with_it),
-           Row("opened", opened), Row("IN4 other files", other_files), Row("IN5 refusals", refusals), *([Row("larger than memory", larger_than_memory)] if LONG else [])], cleaning(case), [])
+           Row("opened", opened), Row("IN4 other files", other_files), Row("IN9 text and more", text_and_more),
+           Row("IN5 refusals", refusals), *([Row("larger than memory", larger_than_memory)] if LONG else [])], cleaning(case), [])
