@@ -12,7 +12,7 @@ typedef struct operation {
     int least, most_inputs;
     uint32_t keys; /* settings that it has, by bit */
     artel__string_fn *run;
-    bool numbers; /* it takes int32, and makes strings */
+    bool numbers; /* it takes numbers, and makes strings */
 } operation;
 
 enum {
@@ -34,6 +34,11 @@ enum {
     KEY_PAD_VALUES,
     KEY_PADDING_WIDTH,
     KEY_PRESERVE_SHORT,
+    KEY_PRECISION,
+    KEY_SCIENTIFIC,
+    KEY_SHORTEST,
+    KEY_WIDTH,
+    KEY_FILL,
     KEYS
 };
 static const char *const key_names[KEYS] = {"separator",     "sep",
@@ -44,13 +49,17 @@ static const char *const key_names[KEYS] = {"separator",     "sep",
                                             "len",           "pattern",
                                             "rewrite",       "replace_global",
                                             "ngram_width",   "pad_values",
-                                            "padding_width", "preserve_short_sequences"};
+                                            "padding_width", "preserve_short_sequences",
+                                            "precision",     "scientific",
+                                            "shortest",      "width",
+                                            "fill"};
 
 enum {
     SUBSTR = 1 << KEY_POS | 1 << KEY_LEN | 1 << KEY_UNIT,
     REPLACE = 1 << KEY_PATTERN | 1 << KEY_REWRITE | 1 << KEY_REPLACE_GLOBAL,
     NGRAMS = 1 << KEY_NGRAM_WIDTH | 1 << KEY_SEPARATOR | 1 << KEY_PAD_VALUES | 1 << KEY_PADDING_WIDTH |
-             1 << KEY_PRESERVE_SHORT
+             1 << KEY_PRESERVE_SHORT,
+    AS_STRING = 1 << KEY_PRECISION | 1 << KEY_SCIENTIFIC | 1 << KEY_SHORTEST | 1 << KEY_WIDTH | 1 << KEY_FILL
 };
 
 static const operation operations[] = {
@@ -70,6 +79,7 @@ static const operation operations[] = {
     {"string_unicode_decode", 1, 1, 1 << KEY_DEFAULT, artel__string_decode, false},
     {"string_unicode_split", 1, 1, 0, artel__string_characters, false},
     {"string_unicode_encode", 1, 1, 0, artel__string_encode, true},
+    {"string_as_string", 1, 1, AS_STRING, artel__string_as_string, true},
     {"string_regex_full_match", 1, 1, 1 << KEY_PATTERN, artel__string_full_match, false},
     {"string_regex_replace", 1, 1, REPLACE, artel__string_replace, false}};
 
@@ -85,6 +95,15 @@ static bool read_flag(const json_t *value, bool on, bool *out)
 {
     *out = json_is_true(value) == on;
     return json_is_boolean(value);
+}
+
+/* -1: not given. */
+static bool read_count(const json_t *value, int64_t *out)
+{
+    int64_t number;
+    if (!artel__json_integer(value, &number) || number < -1 || number > ARTEL__MOST_DIGITS) return false;
+    *out = number;
+    return true;
 }
 
 static bool read_unit(const json_t *value, bool *characters)
@@ -152,6 +171,11 @@ static bool read_setting(int key, json_t *value, artel__string_settings *out)
     case KEY_PAD_VALUES: return read_pads(value, ngrams);
     case KEY_PADDING_WIDTH:
         return json_is_null(value) || (artel__json_integer(value, &ngrams->padding) && ngrams->padding > 0);
+    case KEY_PRECISION: return read_count(value, &out->precision);
+    case KEY_WIDTH: return read_count(value, &out->width);
+    case KEY_SCIENTIFIC: return read_flag(value, true, &out->scientific);
+    case KEY_SHORTEST: return read_flag(value, true, &out->shortest);
+    case KEY_FILL: return read_text(value, &out->fill);
     case KEY_PRESERVE_SHORT: return read_flag(value, true, &ngrams->keep_short);
     default: return artel__json_integer(value, &out->missing);
     }
@@ -163,6 +187,7 @@ static artel_status read_settings(artel_eager *e, const operation *op, const jso
     json_t *value;
     *out = (artel__string_settings){
         .most = -1, .length = -1, .dtype = ARTEL_DTYPE_FLOAT32, .all = true, .ngrams = {.padding = -1}};
+    if (op->run == artel__string_as_string) out->precision = -1;
     if (op->run == artel__string_lookup) out->missing = -1;
     if (op->run == artel__string_ngrams) out->separator = (artel_string){" ", 1};
     json_object_foreach((json_t *)(uintptr_t)given, key, value)

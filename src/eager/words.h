@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operations that look into strings, after tf.strings and tf.lookup: what words.c, which has their table, hands to the
- * functions of words_each.c, words_parts.c, words_unicode.c and words_pattern.c. */
+ * functions of words_each.c, words_parts.c, words_unicode.c, words_number.c and words_pattern.c. */
 #ifndef ARTEL_EAGER_WORDS_H
 #define ARTEL_EAGER_WORDS_H
 
 #include "eager/eager_impl.h"
 
 enum {
-    ARTEL__NGRAM_WIDTHS = 16
+    ARTEL__NGRAM_WIDTHS = 16,
+    ARTEL__MOST_DIGITS = 1000 /* of a number's text: behind its point, and its width */
 };
 
 /* Of n-grams. */
@@ -26,6 +27,9 @@ typedef struct artel__string_settings {
     int64_t position, length;                 /* length: -1: not given */
     int64_t buckets;                          /* 0: not given */
     uint64_t key[2];
+    int64_t precision, width; /* of numbers that are written; -1: not given, width 0 */
+    artel_string fill;        /* one character in front of them, or none */
+    bool scientific, shortest;
     artel_dtype dtype; /* of numbers that are read */
     bool all;          /* no axis: of all elements */
     bool characters;   /* lengths count these, not bytes */
@@ -75,6 +79,9 @@ artel__string_fn artel__string_join, artel__string_reduce_join, artel__string_sp
 
 /* words_unicode.c: characters. */
 artel__string_fn artel__string_decode, artel__string_characters, artel__string_encode;
+
+/* words_number.c: of numbers. */
+artel__string_fn artel__string_as_string;
 
 /* words_pattern.c: regular expressions. */
 artel__string_fn artel__string_full_match, artel__string_replace;

@@ -271,6 +271,23 @@ for dtype in NUMERIC:
     same(f"{dtype} to strings", got, wanted)
     if dtype != "bool":
         same(f"{dtype} and back", cast(got, dtype), values)
+for dtype in NUMERIC:
+    if dtype.startswith("float"):
+        values = np.array([0, -0.0, 1.5, -2.625, 1e-7, 123456.789, 6e4, np.inf, -np.inf, np.nan], dtype)
+    else:
+        values = np.array([0, 1] if dtype == "bool" else [0, 1, 42, np.iinfo(dtype).max, np.iinfo(dtype).min], dtype)
+    kinds = [{}, *({"width": w, "fill": f} for w in (-1, 0, 3, 9) for f in ("", " ", "+", "-", "0", "#"))]
+    floats = [{"precision": p, k: True} for p in (-1, 0, 2, 9) for k in ("scientific", "shortest")] + [{"precision": p, "width": 12, "fill": "0"} for p in (0, 3, 40)]
+    for attributes in kinds + (floats if dtype.startswith("float") else []):
+        wanted = np.asarray(tf.strings.as_string(tf.constant(values), **attributes).numpy(), object)
+        same(f"string_as_string of {dtype} {attributes}", call("string_as_string", values, **attributes)[0], wanted)
+for values, attributes in ((np.ones(2, "float32"), {"scientific": True, "shortest": True}), (np.ones(2, "int32"), {"precision": 2}), (np.ones(2, "float32"), {"fill": "x"}),
+                           (np.ones(2, "float32"), {"fill": "00"}), (np.ones(2, "float32"), {"width": 1001}), (np.ones(2, bool), {"shortest": True}), (A, {})):
+    try:
+        call("string_as_string", values, **attributes)
+        faults.append(f"string_as_string takes {attributes}")
+    except Refused:
+        pass
 for text, dtype in (("1.5", "int32"), ("", "float32"), ("300", "uint8"), ("-1", "uint64"), ("18446744073709551616", "uint64"), ("one", "float64"), ("1_0", "int32")):
     try:
         cast(np.array([text], object), dtype)
