@@ -198,17 +198,16 @@ static const struct {
              {".h5", NULL},
              {".json", NULL}};
 
-/* Whether a file of JSON may be a model: layers have classes, stages of a pipeline have none. */
+/* Whether a file of JSON is no pipeline: those have a source, stages or a join, and models a class. */
 static bool may_be_model(artel__invocation *call, const char *path)
 {
-    char *text;
-    size_t size;
-    if (artel__read_file(call->ctx, path, (size_t)16 << 20, &text, &size) < 0) {
-        artel__operation_begin(call->ctx);
-        return true;
-    }
-    bool pipeline = !strstr(text, "\"class_name\"") && (strstr(text, "\"stage\"") || strstr(text, "\"from\""));
-    artel__free(call->ctx, text);
+    static const char *const keys[] = {"from", "stages", "concatenate", "zip", "interleave", "sample"};
+    json_t *root = NULL;
+    if (artel__json_load_file(call->ctx, path, &root) < 0) artel__operation_begin(call->ctx);
+    bool pipeline = false;
+    for (size_t i = 0; i < ARTEL__COUNT(keys); i++) pipeline = pipeline || json_object_get(root, keys[i]);
+    pipeline = pipeline && !json_object_get(root, "class_name");
+    json_decref(root);
     return !pipeline;
 }
 
