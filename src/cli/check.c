@@ -155,6 +155,7 @@ static artel_status check_data(artel__invocation *call, artel_model *model, cons
     artel__data_wants wants;
     artel__feed *feed = NULL;
     artel_status status = artel__objective_wants(&call->arena, model->nn, settings, ARTEL__MODE_TRAIN, &wants);
+    wants.buckets = true;
     if (status == ARTEL_OK) status = artel__data_bind(data, &wants, &feed);
     if (status == ARTEL_OK) {
         artel__text text;

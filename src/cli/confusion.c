@@ -163,6 +163,7 @@ artel_status artel__confusion_count(artel__invocation *call, const artel_model *
     if (wants.target_count == 1) target = wants.targets[0];
     if (target.dtype == ARTEL_DTYPE_FLOAT64) target.dtype = ARTEL_DTYPE_FLOAT32; /* they name classes */
     if (wants.target_count == 1) wants.targets = &target;
+    wants.buckets = true; /* predictions are in the order of the data */
     ARTEL_TRY(artel__data_bind(data, &wants, &c.feed));
     artel_status status = match(&c, &settings, predictions);
     if (status == ARTEL_OK) status = make_table(&c, names);

@@ -339,6 +339,8 @@ artel_status artel__bind_array(artel__bind_job *job, artel__binding *out)
     out->public.role = job->role;
     out->public.index = job->index;
     out->public.dtype = job->dtype;
+    out->public.cut = !packed && job->core->data->sources[0].buckets &&
+                      job->core->data->sources[0].buckets->cut[job->match.arrays[0]];
     int64_t elements = artel_shape_count(&out->public.row);
     if (elements < 0 || elements > INT64_MAX / 16) return misfit(job, &out->source_row, "the row is too large");
     out->public.row_bytes = (size_t)elements * artel__cell_size(job->dtype);

@@ -60,10 +60,21 @@ typedef struct artel__data_piece {
     const struct artel__blob *blob; /* of formats that have FILE.index (part_index.h): the file; NULL: it is not here */
 } artel__data_piece;
 
+/* Batches of rows of like length: what a pipeline may end with (stage_bucket.c). */
+typedef struct artel__data_buckets {
+    int count;
+    const int64_t *length;     /* by bucket, growing: the first extent that its rows are cut to */
+    const int64_t *batch_size; /* by bucket; NULL: that of the run */
+    const uint8_t *of;         /* by row of the data */
+    const bool *cut;           /* by array of the data */
+} artel__data_buckets;
+
 typedef struct artel__data_wants {
     artel__data_purpose purpose;
-    bool apart; /* pieces may lie on other machines: whoever fetches rows asks for those that are here. Otherwise all
-                   must be here */
+    bool buckets; /* batches may be of like length: whoever makes them asks for artel__feed_buckets. Otherwise such data
+                     is refused */
+    bool apart;   /* pieces may lie on other machines: whoever fetches rows asks for those that are here. Otherwise all
+                     must be here */
     const artel__data_want_input *inputs;
     int input_count;
     const artel__data_want_target *targets; /* ignored for predict */
@@ -88,6 +99,7 @@ typedef struct artel__feed_array {
     artel_shape row;   /* extents of one row, all known */
     size_t row_bytes;
     bool without; /* a target like its output, which the data has without the last axis, of 1 */
+    bool cut;     /* its first extent, in a batch, is the length of the batch's bucket */
 } artel__feed_array;
 
 typedef struct artel__feed artel__feed;
@@ -110,6 +122,13 @@ int64_t artel__feed_count(const artel__feed *feed);
 const artel__feed_array *artel__feed_arrays(const artel__feed *feed, int *out_count);
 /* The array of a role and index, or NULL; *out_position is its place in buffers[] (may be NULL). */
 const artel__feed_array *artel__feed_find(const artel__feed *feed, artel_data_role role, int index, int *out_position);
+
+/* Of data whose batches are of like length (NULL: they are of any rows), and the bucket of a row. */
+const artel__data_buckets *artel__data_buckets_of(const artel_data *data);
+const artel__data_buckets *artel__feed_buckets(const artel__feed *feed);
+int artel__feed_bucket_of(const artel__feed *feed, uint64_t row);
+/* An array's row in that bucket; of none (-1) the whole. */
+artel_shape artel__feed_row(const artel__feed *feed, const artel__feed_array *array, int bucket);
 
 /* Where random stages of a pipeline draw anew in each pass over the data, a row's number may carry the pass (0 unless
  * it does). */

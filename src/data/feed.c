@@ -157,6 +157,7 @@ artel_status artel__data_bind(artel_data *data, const artel__data_wants *wants, 
         return artel__fail(data->ctx, ARTEL_ERROR_INVALID, data->specification, "", "the model has no inputs");
     }
     ARTEL_TRY(artel__data_check_parts(data, wants->apart));
+    ARTEL_TRY(artel__data_check_buckets(data, wants));
     ARTEL_TRY(core_create(data, wants, &core));
     uint32_t state = artel__fp_enter();
     artel_status status = artel__data_is_synthetic(data) ? artel__bind_synthetic(core, wants) : bind_files(core, wants);
@@ -320,4 +321,5 @@ void artel__feed_describe(const artel__feed *feed, artel__text *out)
             artel_dtype_name(binding->public.dtype), artel__shape_text(&binding->public.row, true, to, sizeof to),
             binding->is_synthetic ? "synthetic" : kinds[binding->conversion.kind]);
     }
+    artel__feed_describe_buckets(feed, out);
 }

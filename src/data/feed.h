@@ -75,6 +75,11 @@ artel_status artel__feed_fetch_piece(const artel__feed *feed, const uint64_t *ro
 /* feed_parts.c: refuses data of which pieces are elsewhere, unless it is bound `apart`; then what cannot be. */
 artel_status artel__data_check_parts(artel_data *data, bool apart);
 
+/* feed_buckets.c: refuses data with buckets where whoever binds it makes batches of any rows, and what does not go with
+ * them. */
+artel_status artel__data_check_buckets(const artel_data *data, const artel__data_wants *wants);
+void artel__feed_describe_buckets(const artel__feed *feed, artel__text *out); /* a line for each; nothing without */
+
 /* ---- match.c: which arrays feed what ---- */
 
 /* Arrays for one input, target or weight: one, or the columns of a table side by side. */

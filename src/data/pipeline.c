@@ -278,7 +278,12 @@ static artel_status open_stage(builder *b, artel__stage *stage, json_t *object, 
     ARTEL_TRY(take_columns(b, stage));
     stage->count = first->count;
     stage->reach = first->reach;
-    for (int k = 0; k < stage->input_count; k++) stage->hinted |= stage->inputs[k]->hinted;
+    for (int k = 0; k < stage->input_count; k++) {
+        stage->hinted |= stage->inputs[k]->hinted;
+        if (artel__stage_buckets(stage->inputs[k]))
+            return artel__stage_wrong(stage, "let it be the last stage: it says how batches are made of what is there",
+                                      "it stands on %s", stage->inputs[k]->ops->name);
+    }
     bool one_column = has_column(stage->ops);
     if (one_column) ARTEL_TRY(artel__stage_find(stage, *(const char *const *)stage->options, &stage->target));
     if (one_column && !stage->ops->texts && stage->columns[stage->target].dtype == ARTEL_DTYPE_STRING)
@@ -315,9 +320,7 @@ static const char *const elsewhere[][2] = {
                      "batches are made by .batch_size, or rows of several elements by the stage batch"},
     {"ragged_batch",
      "rows have one shape: \"ragged\" in a feature specification pads them to it; batches are made by .batch_size"},
-    {"bucket_by_sequence_length",
-     "rows have one shape, that of the longest: a mask (Masking, Embedding mask_zero) passes over what pads them"},
-    {"group_by_window", "rows have one shape, and batches are made by .batch_size"},
+    {"group_by_window", "batches are made by .batch_size, and of rows of like length by bucket_by_sequence_length"},
     {"rebatch", "batches are made by .batch_size"},
     {"prefetch", "rows are read ahead by themselves"},
     {"map", "name what it does: cast, scale, normalise, one_hot, reshape, lookup, resize, crop, random_crop, ...; the "

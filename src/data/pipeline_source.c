@@ -61,6 +61,7 @@ static artel_status settle(artel__source *source, artel__stage *top, artel__sha2
     source->draws = false;
     for (int i = 0; i < top->column_count; i++) source->draws |= top->columns[i].draws;
     source->far = artel__stage_is_far(top);
+    source->buckets = artel__stage_buckets(top);
     return publish(source, top);
 }
 
@@ -88,6 +89,10 @@ static artel_status pipeline_divide(artel__source *source, int workers, int64_t 
         return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target,
                            "put {\"stage\": \"shard\", \"hint\": true} where workers part, or use another .auto_shard",
                            "no stage of the pipeline says which part is a worker's");
+    if (source->buckets)
+        return artel__fail(source->ctx, ARTEL_ERROR_UNSUPPORTED, source->target, "use .auto_shard data",
+                           "batches of like length (%s) are made of all rows, not of each worker's",
+                           artel__stage_bucket.name);
     state->recipe.workers = workers;
     artel__sha256_init(&hash);
     ARTEL_TRY(artel__pipeline_build_recipe(source->ctx, &source->arena, source->target, &state->recipe, &hash, &top));

@@ -148,15 +148,16 @@ struct artel__source {
     artel__data_options options;
     artel__source_array *arrays;
     int array_count;
-    const char *const *classes; /* where folders are classes: their names by number, ended by NULL; else NULL */
-    bool sorted_by_class;       /* a validation split must be random */
-    bool draws;                 /* rows have other values in each pass over the data */
-    bool far;                   /* rows come over a network: many are asked for at once */
-    bool apart;                 /* tasks need not hold all of it: it is identified by what each of them has */
-    artel__blob *blobs;         /* in the order of opening */
-    artel__unfold_pool *unfold; /* of those that are unfolded by blocks; or NULL */
-    int64_t *skips;             /* with skip-errors: rows that may still be left out, by all joined parts; else NULL */
-    uint64_t *kept;             /* rows that skip-errors leaves, or NULL: all */
+    const char *const *classes;         /* where folders are classes: their names by number, ended by NULL; else NULL */
+    bool sorted_by_class;               /* a validation split must be random */
+    bool draws;                         /* rows have other values in each pass over the data */
+    bool far;                           /* rows come over a network: many are asked for at once */
+    bool apart;                         /* tasks need not hold all of it: it is identified by what each of them has */
+    const artel__data_buckets *buckets; /* of rows of like length; NULL: batches have any */
+    artel__blob *blobs;                 /* in the order of opening */
+    artel__unfold_pool *unfold;         /* of those that are unfolded by blocks; or NULL */
+    int64_t *skips; /* with skip-errors: rows that may still be left out, by all joined parts; else NULL */
+    uint64_t *kept; /* rows that skip-errors leaves, or NULL: all */
     const artel__data_format *inner; /* the format whose rows they are */
     void *state;                     /* the format's own; close is called when it is not NULL */
     struct artel__source_block *blocks;

@@ -262,7 +262,9 @@ extern const artel__stage_ops artel__stage_take, artel__stage_skip, artel__stage
     artel__stage_map, artel__stage_select, artel__stage_rename, artel__stage_stack_columns,
     artel__stage_concatenate_columns, artel__stage_resize, artel__stage_crop, artel__stage_random_crop,
     artel__stage_random_flip, artel__stage_random_brightness, artel__stage_random_contrast, artel__stage_batch,
-    artel__stage_unbatch, artel__stage_pad, artel__stage_source;
+    artel__stage_unbatch, artel__stage_pad, artel__stage_bucket, artel__stage_source;
+/* Of a bucket_by_sequence_length, as long as the stage is open; NULL: it is another one (stage_bucket.c). */
+const artel__data_buckets *artel__stage_buckets(const artel__stage *stage);
 /* Made by the room `function`, since data knows no graphs: the one stage that runs a function of the user's. Together
  * with the format of services (source.h) all that data names of later rooms (scripts/check-symbols). */
 extern const artel__stage_ops artel__stage_function;

@@ -18,6 +18,7 @@ const artel__stage_ops *const artel__stages[] = {
     &artel__stage_batch,
     &artel__stage_unbatch,
     &artel__stage_pad,
+    &artel__stage_bucket,
     &artel__stage_cache,
     &artel__stage_snapshot,
     &artel__stage_cast,

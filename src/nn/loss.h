@@ -91,6 +91,9 @@ artel__value_id artel__metric_add(artel__graph *graph, const artel__metric *metr
 /* Does the mask of a prediction count in it? In means it does; counts at thresholds, scores and roots see every
  * position, as in Keras (MeanMetricWrapper alone asks for the mask). */
 bool artel__metric_takes_mask(const artel__metric *metric);
+/* Is it made of a mean over positions? Keras adds up means of rows then (reduce_to_samplewise_values): rows of several
+ * positions count by 1 / positions, which batches of other lengths show. */
+bool artel__metric_is_mean(const artel__metric *metric);
 /* 1: more is better, -1: less is, 0: it is not known; the `_direction` of Keras' metric objects. */
 int artel__metric_direction(const artel__metric *metric);
 /* The value from the accumulated sums; of a list, that at `place`. */

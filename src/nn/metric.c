@@ -148,6 +148,11 @@ bool artel__metric_takes_mask(const artel__metric *metric)
     return !metric->def->result && !metric->def->result_at; /* a plain mean */
 }
 
+bool artel__metric_is_mean(const artel__metric *metric)
+{
+    return artel__metric_takes_mask(metric) || metric->def->loss; /* a root is of a mean */
+}
+
 int artel__metric_direction(const artel__metric *metric)
 {
     static const struct {

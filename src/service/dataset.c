@@ -43,6 +43,10 @@ static artel_status check_servable(const artel_data *data, const artel__rows *ro
     if (source->format->fetch_row == NULL && source->arrays[0].base == NULL && source->format->load == NULL)
         return artel__fail(data->ctx, ARTEL_ERROR_UNSUPPORTED, what, "name files",
                            "data from a function is not served");
+    if (artel__data_buckets_of(data))
+        return artel__fail(data->ctx, ARTEL_ERROR_UNSUPPORTED, what,
+                           "put it behind the service: {\"from\": \"service:HOST:PORT/NAME\", \"stages\": [...]}",
+                           "rows are served, not batches of like length (bucket_by_sequence_length)");
     for (int i = 0; i < rows->column_count; i++) {
         const artel__rows_column *c = &rows->columns[i];
         if (c->resized && (source->options.height == 0 || source->options.width == 0))

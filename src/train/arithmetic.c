@@ -73,7 +73,10 @@ static void decide(artel__session *session, artel__arithmetic arithmetic, const 
     describe(session);
     note_emulation(session);
     for (int m = 0; m < ARTEL__MODE_COUNT; m++) {
-        if (session->mode[m].objective) session->mode[m].objective->graph.arithmetic = arithmetic;
+        for (int k = 0; k < artel__session_variants(session, (artel__mode)m); k++) {
+            const artel__session_mode *mode = artel__session_variant(session, (artel__mode)m, k);
+            if (mode->objective) mode->objective->graph.arithmetic = arithmetic;
+        }
     }
 }
 

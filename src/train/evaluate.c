@@ -11,12 +11,30 @@ typedef struct pass {
     artel__fit fit; /* only what logs and sessions need is used */
     artel__feed *feed;
     uint64_t *order;
+    artel__batch_cut cut;
+    int64_t *place; /* with buckets, by batch: where it begins in the order */
+    void *scratch;  /* with buckets: an output of a batch */
     int64_t rows, batch_size;
     artel__mode mode;
     artel_predictions *predictions; /* PREDICT */
     artel_history *history;         /* EVALUATE, when it is over */
     artel_pass_result_fn *on_result;
 } pass;
+
+/* Where batches have no size in common: a pass may be taken up at any of them. */
+static artel_status find_places(pass *p)
+{
+    int64_t batches = artel__batch_count(&p->cut);
+    p->place = artel__arena_alloc(&p->fit.arena, (size_t)batches + 1, sizeof *p->place);
+    if (!p->place) return ARTEL_ERROR_NO_MEMORY;
+    for (int64_t i = 0; i < batches; i++) p->place[i + 1] = artel__batch_behind(&p->cut, p->order, p->place[i], 1);
+    return ARTEL_OK;
+}
+
+static artel__batch_rows rows_of(const pass *p, int64_t unit)
+{
+    return artel__batch_at(&p->cut, p->order, p->place ? p->place[unit] : unit * p->batch_size);
+}
 
 static artel_status open_pass(pass *p, artel_data *data, artel__mode mode, const artel_evaluate_options *options)
 {
@@ -35,14 +53,16 @@ static artel_status open_pass(pass *p, artel_data *data, artel__mode mode, const
             &fit->settings));
     if (mode == ARTEL__MODE_EVALUATE) artel__settings_warn(fit->model, &fit->settings);
     ARTEL_TRY(artel__objective_wants(&fit->arena, fit->model->nn, &fit->settings, mode, &wants));
+    wants.buckets = true;
     ARTEL_TRY(artel__data_bind(data, &wants, &p->feed));
+    p->batch_size = fit->input.batch_size = artel__batch_size_of(data, options->batch_size);
     artel__session_options session = {.model = fit->model,
                                       .settings = &fit->settings,
                                       .strategy = options->strategy,
                                       .all_reduce = options->all_reduce,
                                       .replicas = options->replicas,
                                       .threads = options->threads,
-                                      .batch_size = options->batch_size,
+                                      .batch_size = p->batch_size,
                                       .shards = (int32_t)options->shards,
                                       .cluster = options->cluster,
                                       .device = {.device = options->device,
@@ -58,18 +78,16 @@ static artel_status open_pass(pass *p, artel_data *data, artel__mode mode, const
     ARTEL_TRY(artel__session_create(fit->ctx, &session, &fit->session));
     p->rows = artel__feed_count(p->feed);
     p->mode = mode;
-    p->batch_size = fit->input.batch_size = options->batch_size;
-    fit->at.units = (p->rows + p->batch_size - 1) / p->batch_size;
+    ARTEL_TRY(artel__batch_cut_init(&fit->arena, p->feed, options->batch_size, &p->cut));
+    fit->at.units = artel__batch_count(&p->cut);
     if (options->steps > fit->at.units && fit->writes)
         artel__log(fit->ctx, ARTEL_LOG_WARNING, "the pass ends after %lld of %lld steps, with the data, as in Keras",
                    (long long)fit->at.units, (long long)options->steps);
     if (options->steps > 0 && options->steps < fit->at.units) fit->at.units = options->steps;
     ARTEL_TRY(artel__content_begin(fit, p->feed, NULL, NULL));
-    ARTEL_TRY(artel__session_prepare(fit->session, mode, p->feed, artel__batch_room(p->feed, options->batch_size)));
-    p->order = artel__arena_alloc(&fit->arena, (size_t)p->rows + 1, sizeof *p->order);
-    if (!p->order) return ARTEL_ERROR_NO_MEMORY;
-    for (int64_t i = 0; i < p->rows; i++) p->order[i] = (uint64_t)i;
-    return ARTEL_OK;
+    ARTEL_TRY(artel__session_prepare(fit->session, mode, p->feed, artel__batch_room(p->feed, p->batch_size)));
+    ARTEL_TRY(artel__batch_order(&fit->arena, &p->cut, &p->order));
+    return p->cut.buckets ? find_places(p) : ARTEL_OK;
 }
 
 /* The metrics of an evaluation that is over, told once. */
@@ -135,11 +153,10 @@ static artel_status step_pass(pass *p, artel__batch *batch)
                            "start the same command again for the whole result",
                            "stopped on request after %lld of %lld batches", (long long)fit->at.unit,
                            (long long)fit->at.units);
-    int64_t row = fit->at.unit * p->batch_size;
-    artel__batch_rows next = artel__rows_at(p->order, p->rows, row, p->batch_size);
-    *batch = (artel__batch){.rows = next.rows, .count = next.count};
+    artel__batch_rows next = rows_of(p, fit->at.unit);
+    *batch = (artel__batch){.rows = next.rows, .count = next.count, .bucket = next.bucket};
     for (int i = 0; i < ARTEL__PREFETCH_AHEAD && fit->at.unit + i + 1 < fit->at.units; i++)
-        batch->ahead[i] = artel__rows_at(p->order, p->rows, row + (i + 1) * p->batch_size, p->batch_size);
+        batch->ahead[i] = rows_of(p, fit->at.unit + i + 1);
     batch->compares = fit->content.reads && (fit->at.unit + 1 == fit->at.units || fit->at.unit % 64 == 63);
     return artel__session_step(fit->session, p->mode, batch);
 }
@@ -311,28 +328,53 @@ static artel_status make_predictions(pass *p, int64_t rows, artel_predictions **
     return artel__arena_status(&predictions->arena);
 }
 
+/* Rows of a batch to their places: one behind another, or, of buckets, each where the data has it. */
+static void take_output(pass *p, const artel__batch *batch, int i, artel_dtype dtype, void *values)
+{
+    const artel_shape *shape = &p->predictions->shape[i];
+    int64_t rows = shape->dim[0] ? shape->dim[0] : 1;
+    size_t row_bytes = (size_t)(artel_shape_count(shape) / rows) * artel_dtype_size(dtype);
+    if (p->scratch)
+        artel__session_scatter(p->fit.session, i, dtype, batch, p->scratch, values);
+    else
+        artel__session_predictions(p->fit.session, i, dtype,
+                                   (uint8_t *)values + (size_t)(p->fit.at.unit * p->batch_size) * row_bytes);
+}
+
 static artel_status predict_batch(artel__fit *fit)
 {
     pass *p = (pass *)fit; /* its first member */
     artel_predictions *predictions = p->predictions;
     artel__batch batch;
     ARTEL_TRY(step_pass(p, &batch));
-    int64_t rows = predictions->outputs ? predictions->shape[0].dim[0] : 0;
     for (int i = 0; i < predictions->outputs; i++) {
-        int64_t row = artel_shape_count(&predictions->shape[i]) / (rows ? rows : 1);
-        int64_t at = fit->at.unit * p->batch_size * row;
-        artel__session_predictions(fit->session, i, ARTEL_DTYPE_FLOAT32, predictions->values[i] + at);
-        artel_dtype dtype = predictions->dtype[i];
-        if (predictions->native[i])
-            artel__session_predictions(fit->session, i, dtype,
-                                       (uint8_t *)predictions->native[i] + (size_t)at * artel_dtype_size(dtype));
+        take_output(p, &batch, i, ARTEL_DTYPE_FLOAT32, predictions->values[i]);
+        if (predictions->native[i]) take_output(p, &batch, i, predictions->dtype[i], predictions->native[i]);
     }
     fit->at.ended = fit->at.unit + 1 == fit->at.units;
     return step_event(p, fit->at.unit);
 }
 
+/* Of buckets: rows of one shape, all of them, and room for a batch. */
+static artel_status prepare_scattering(pass *p)
+{
+    const artel__fit *fit = &p->fit;
+    int64_t most = 0;
+    if (!p->cut.buckets) return ARTEL_OK;
+    ARTEL_TRY(artel__session_check_outputs(fit->session));
+    if (fit->at.units < artel__batch_count(&p->cut))
+        return artel__fail(fit->ctx, ARTEL_ERROR_UNSUPPORTED, ".steps", "leave .steps out, or take some of the data",
+                           "the first batches of like length are not the first rows of the data");
+    for (int i = 0; i < fit->model->nn->outputs; i++)
+        most = output_value(p, i)->storage > most ? output_value(p, i)->storage : most;
+    p->scratch = artel__arena_alloc(&p->fit.arena, (size_t)(most * p->batch_size) + 1, sizeof(double));
+    return artel__arena_status(&p->fit.arena);
+}
+
 static artel_status run_predict(pass *p)
 {
+    ARTEL_TRY(prepare_scattering(p));
+
     int64_t rows = p->fit.at.units * p->batch_size < p->rows ? p->fit.at.units * p->batch_size : p->rows;
     ARTEL_TRY(make_predictions(p, rows, &p->predictions));
     return run_pass(p, predict_batch);

@@ -98,8 +98,9 @@ typedef struct artel__fit_validation {
     artel__feed *feed; /* NULL: there are none */
     artel__tally tally;
     uint64_t *order;
-    int64_t rows;
-    int64_t *epoch; /* those that are named, from 1; NULL: every so-manyth */
+    artel__batch_cut cut;
+    int64_t rows, end; /* of the feed; the place in the order where a pass ends */
+    int64_t *epoch;    /* those that are named, from 1; NULL: every so-manyth */
     int epochs;
     int64_t row; /* of this epoch's pass: rows that have been evaluated */
     artel__log_list logs;
@@ -312,7 +313,7 @@ artel_status artel__fit_apply_replicas(artel__fit *fit); /* to a schedule that c
 /* The rows of a batch of validation. */
 static inline int64_t artel__fit_validation_batch(const artel__fit *fit)
 {
-    return fit->options.validation_batch_size ? fit->options.validation_batch_size : fit->input.batch_size;
+    return fit->options.validation_batch_size ? fit->options.validation_batch_size : fit->options.batch_size;
 }
 
 /* unit.c: the next unit of work, of a task that goes through all of them. */

@@ -17,18 +17,31 @@ enum {
     STEP_ROOM = 65536
 };
 
+/* Workers of parameter servers take batches of any rows. */
+static artel_status check_role(const artel__fit *fit, const artel_data *data)
+{
+    if (fit->role == ARTEL__ROLE_NONE || !data || !artel__data_buckets_of(data)) return ARTEL_OK;
+    return artel__fail(fit->ctx, ARTEL_ERROR_UNSUPPORTED, "bucket_by_sequence_length",
+                       "name a pipeline without that stage, or train without parameter servers",
+                       "workers of parameter servers take batches of any rows");
+}
+
 static artel_status bind_data(artel__fit *fit, artel_data *data)
 {
     artel__data_wants wants;
     artel__arena *arena = &fit->arena;
+    ARTEL_TRY(check_role(fit, data));
+    ARTEL_TRY(check_role(fit, fit->options.validation_data));
     ARTEL_TRY(artel__objective_wants(arena, fit->model->nn, &fit->settings, ARTEL__MODE_TRAIN, &wants));
     wants.seed = fit->options.seed;
     wants.apart = artel__deal_is_file(fit);
+    wants.buckets = true;
     ARTEL_TRY(artel__data_bind(data, &wants, &fit->input.train));
     if (fit->options.validation_data) {
         ARTEL_TRY(artel__objective_wants(arena, fit->model->nn, &fit->settings, ARTEL__MODE_EVALUATE, &wants));
         wants.seed = fit->options.seed;
         wants.apart = artel__deal_is_file(fit) && artel__data_can_lie_apart(fit->options.validation_data);
+        wants.buckets = true;
         return artel__data_bind(fit->options.validation_data, &wants, &fit->validation.feed);
     }
     if (fit->options.validation_split == 0) return ARTEL_OK;
@@ -129,8 +142,7 @@ static artel_status prepare_modes(artel__fit *fit)
         ARTEL_TRY(artel__session_prepare(fit->session, ARTEL__MODE_TRAIN_TOKENS, fit->input.train,
                                          artel__batch_room(fit->input.train, fit->input.batch_size)));
     if (!fit->validation.feed) return ARTEL_OK;
-    int64_t batch_size =
-        fit->options.validation_batch_size ? fit->options.validation_batch_size : fit->input.batch_size;
+    int64_t batch_size = artel__fit_validation_batch(fit);
     ARTEL_TRY(artel__session_prepare(fit->session, ARTEL__MODE_EVALUATE, fit->validation.feed,
                                      artel__batch_room(fit->validation.feed, batch_size)));
     if (tokens)
@@ -140,6 +152,30 @@ static artel_status prepare_modes(artel__fit *fit)
                              &fit->validation.tally);
 }
 
+static artel_status make_validation_order(artel__fit *fit)
+{
+    artel__fit_validation *v = &fit->validation;
+    int64_t batch = artel__fit_validation_batch(fit), limit = fit->options.validation_steps;
+    if (!v->feed) return ARTEL_OK;
+    ARTEL_TRY(artel__batch_cut_init(&fit->arena, v->feed, batch, &v->cut));
+    ARTEL_TRY(artel__batch_order(&fit->arena, &v->cut, &v->order));
+    v->rows = v->cut.rows;
+    v->end = limit > 0 ? artel__batch_behind(&v->cut, v->order, 0, limit) : v->rows;
+    int64_t all = artel__batch_count(&v->cut);
+    if (limit > all && fit->writes)
+        artel__log(fit->ctx, ARTEL_LOG_WARNING, "validation ends after %lld of %lld steps, with the data, as in Keras",
+                   (long long)all, (long long)limit);
+    return ARTEL_OK;
+}
+
+/* Pipelines that workers have for themselves (fit --auto-shard) fill no buckets together. */
+static artel_status check_buckets(const artel__fit *fit, const artel__batches *batches)
+{
+    if (!batches->cut.buckets || batches->pipelines == 0) return ARTEL_OK;
+    return artel__fail(fit->ctx, ARTEL_ERROR_UNSUPPORTED, ".auto_shard", "use .auto_shard data",
+                       "batches of like length (bucket_by_sequence_length) are made of all rows, not of each worker's");
+}
+
 static artel_status make_orders(artel__fit *fit)
 {
     artel__batches *batches = &fit->input.batches;
@@ -147,21 +183,16 @@ static artel_status make_orders(artel__fit *fit)
                                 .batch_size = fit->input.batch_size,
                                 .seed = fit->options.seed,
                                 .shuffle = fit->options.shuffle};
+    ARTEL_TRY(artel__batch_cut_init(&fit->arena, fit->input.train, fit->input.batch_size, &batches->cut));
     ARTEL_TRY(artel__divide_batches(fit, batches));
+    ARTEL_TRY(check_buckets(fit, batches));
     bool peeks = artel__feed_reads_ahead(fit->input.train) || artel__session_device_class(fit->session);
     ARTEL_TRY(artel__batches_init(&fit->arena, batches, fit->options.initial_epoch, peeks));
-    fit->validation.rows = fit->validation.feed ? artel__feed_count(fit->validation.feed) : 0;
-    fit->validation.order =
-        artel__arena_alloc(&fit->arena, (size_t)fit->validation.rows + 1, sizeof *fit->validation.order);
+    ARTEL_TRY(make_validation_order(fit));
     fit->pace.step_room = STEP_ROOM;
     fit->pace.step_ms = artel__arena_alloc(&fit->arena, STEP_ROOM, sizeof *fit->pace.step_ms);
     ARTEL_TRY(artel__arena_status(&fit->arena));
-    for (int64_t i = 0; i < fit->validation.rows; i++) fit->validation.order[i] = (uint64_t)i;
-    int64_t batch = artel__fit_validation_batch(fit), all = (fit->validation.rows + batch - 1) / batch;
-    if (fit->validation.feed && fit->options.validation_steps > all && fit->writes)
-        artel__log(fit->ctx, ARTEL_LOG_WARNING, "validation ends after %lld of %lld steps, with the data, as in Keras",
-                   (long long)all, (long long)fit->options.validation_steps);
-    int64_t pass_steps = (batches->rows + fit->input.batch_size - 1) / fit->input.batch_size;
+    int64_t pass_steps = artel__batch_count(&batches->cut);
     fit->input.steps_per_epoch = fit->options.steps_per_epoch ? fit->options.steps_per_epoch : pass_steps;
     return ARTEL_OK;
 }
@@ -226,7 +257,7 @@ artel_status artel__fit_open(artel__fit *fit, artel_data *data)
 {
     ARTEL_TRY(check_options(fit));
     ARTEL_TRY(artel__check_class(fit->model, fit->options.standard_step));
-    fit->input.batch_size = fit->options.batch_size;
+    fit->input.batch_size = artel__batch_size_of(data, fit->options.batch_size);
     ARTEL_TRY(artel__fit_find_role(fit));
     ARTEL_TRY(artel__divide_check_option(fit));
     fit->writes = !fit->options.cluster || artel_cluster_writes(fit->options.cluster);
@@ -261,7 +292,7 @@ artel_status artel__fit_open(artel__fit *fit, artel_data *data)
     note_idle_groups(fit);
     note_no_validation(fit);
     if (fit->options.on_profile) {
-        int nodes = artel__session_objective(fit->session, ARTEL__MODE_TRAIN)->graph.nodes;
+        int nodes = artel__session_nodes(fit->session, ARTEL__MODE_TRAIN);
         fit->pace.profile = artel__arena_alloc(&fit->arena, (size_t)nodes + 2, sizeof *fit->pace.profile);
         ARTEL_TRY(artel__arena_status(&fit->arena));
     }

@@ -76,7 +76,8 @@ static artel_status add_inputs(builder *b)
     if (!in) return ARTEL_ERROR_NO_MEMORY;
     int target = 0;
     for (int i = 0; i < count; i++) {
-        artel__value_id id = artel__graph_input(b->graph, ARTEL__DOMAIN_ROW, arrays[i].dtype, &arrays[i].row);
+        artel_shape row = artel__feed_row(b->request->feed, &arrays[i], b->request->bucket);
+        artel__value_id id = artel__graph_input(b->graph, ARTEL__DOMAIN_ROW, arrays[i].dtype, &row);
         bool input = arrays[i].role == ARTEL_DATA_ROLE_INPUT;
         if (input && program) artel__ahead_set(&ahead, arrays[i].index, id);
         if (input && !program) in[arrays[i].index] = (artel__tensor){id, ARTEL__NO_VALUE};
@@ -255,6 +256,15 @@ static void add_extra(builder *b)
 
 /* -- metrics -- */
 
+/* Predictions of a row, each along the last axis. */
+static int64_t positions_of(const artel__graph *graph, artel__value_id prediction)
+{
+    if (graph->status < 0 || prediction < 0) return 1;
+    const artel__value *value = &graph->value[prediction];
+    int64_t last = value->shape.rank > 0 ? value->shape.dim[value->shape.rank - 1] : 1;
+    return last > 0 && value->storage >= last ? value->storage / last : 1;
+}
+
 static void add_metrics(builder *b, int i)
 {
     artel__objective *o = b->objective;
@@ -281,6 +291,7 @@ static void add_metrics(builder *b, int i)
         }
         artel__value_id sums = artel__metric_add(b->graph, metric, target, prediction, weight);
         artel__metric_slot *slot = &o->slot[o->slots++];
+        slot->positions = positions_of(b->graph, prediction);
         slot->metric = metric;
         slot->name =
             nn->outputs > 1 ? artel__arena_printf(&o->arena, "%s_%s", nn->output[i].name, metric->name) : metric->name;

@@ -84,28 +84,43 @@ static artel_status prepare_gathers(artel__replica *replica)
     return ARTEL_OK;
 }
 
+/* The most rows of this replica in a batch of so many. */
+static int64_t rows_of_replica(const artel__replica *replica, int64_t batch_size)
+{
+    int32_t shards = replica->session->options.shards, own = first_shard(replica, 1) - first_shard(replica, 0);
+    return ((int64_t)own * batch_size + shards - 1) / shards;
+}
+
 artel_status artel__replica_prepare(artel__replica *replica, artel__mode m)
 {
     artel__session *session = replica->session;
     const artel__session_mode *shared = &session->mode[m];
     const artel__graph *graph = &shared->objective->graph;
     artel__replica_mode *mode = &replica->mode[m];
-    artel__replica_unprepare(replica, m);
-    int32_t shards = first_shard(replica, 1) - first_shard(replica, 0);
-    int64_t rows = ((int64_t)shards * shared->batch_size + session->options.shards - 1) / session->options.shards;
+    int64_t rows = rows_of_replica(replica, shared->batch_size);
     artel__arena_init(&mode->arena, session->ctx);
     mode->buffer = artel__arena_alloc(&mode->arena, (size_t)graph->inputs + 1, sizeof *mode->buffer);
     mode->bytes = artel__arena_alloc(&mode->arena, (size_t)graph->inputs + 1, sizeof *mode->bytes);
     if (artel__feed_draws(shared->feed))
-        mode->numbers = artel__arena_alloc(&mode->arena, (size_t)rows + 1, sizeof *mode->numbers);
+        mode->numbers =
+            artel__arena_alloc(&mode->arena, (size_t)rows_of_replica(replica, shared->most) + 1, sizeof *mode->numbers);
     ARTEL_TRY(artel__arena_status(&mode->arena));
+    bool first = !mode->prefetch; /* of the buckets, if there are some: the others have its reader */
     int own = 0;
-    if (artel__feed_reads_ahead(shared->feed)) {
-        ARTEL_TRY(artel__prefetch_create(session->ctx, shared->feed, rows, &mode->prefetch));
-        artel__feed_arrays(shared->feed, &own);
+    const artel__feed_array *arrays = artel__feed_arrays(shared->feed, &own);
+    if (!artel__feed_reads_ahead(shared->feed))
+        own = 0;
+    else if (first)
+        ARTEL_TRY(artel__prefetch_create(session->ctx, shared->feed, rows_of_replica(replica, shared->most),
+                                         &mode->prefetch));
+    if (session->buckets[m].count) {
+        mode->whole = artel__arena_alloc(&mode->arena, (size_t)own + 1, sizeof *mode->whole);
+        ARTEL_TRY(artel__arena_status(&mode->arena));
     }
-    for (int i = own; i < graph->inputs; i++) {
+    for (int i = 0; i < graph->inputs; i++) {
         const artel__value *value = &graph->value[graph->input[i]];
+        bool cut = session->buckets[m].count && i < own && arrays[i].cut;
+        if (i < own && !cut) continue; /* as the reader has it */
         size_t bytes = (size_t)(value->storage * rows) * artel_dtype_size(value->dtype) + 64;
         ARTEL_TRY(artel__alloc_aligned(session->ctx, bytes, "batch", &mode->buffer[i]));
         mode->bytes[i] = bytes;
@@ -121,9 +136,10 @@ artel_status artel__replica_prepare(artel__replica *replica, artel__mode m)
                                         .meanwhile_user = replica};
     ARTEL_TRY(artel__execution_create(shared->plan, &options, &mode->run));
     if (session->cluster) artel__execution_stop_when(mode->run, artel__mesh_stop_flag(session->cluster));
-    ARTEL_TRY(artel__audit_prepare(replica, m));
     ARTEL_TRY(artel__mixed_prepare(replica, m));
     ARTEL_TRY(artel__ahead_prepare(replica, m, rows));
+    if (session->buckets[m].count && !first) return ARTEL_OK;
+    ARTEL_TRY(artel__audit_prepare(replica, m));
     return artel__content_prepare(replica, m);
 }
 
@@ -156,7 +172,8 @@ static artel_status fetch_rows(artel__replica *replica, const artel__feed *feed,
     int64_t count = artel__deal_own_rows(replica, batch);
     const uint64_t *rows = artel__replica_in_pass(mode, batch->rows + replica->fold.row, count, batch->pass);
     if (!mode->prefetch) return artel__feed_fetch(feed, replica->pool, rows, count, mode->buffer);
-    ARTEL_TRY(artel__prefetch_take(mode->prefetch, replica->pool, rows, count, mode->buffer));
+    ARTEL_TRY(
+        artel__prefetch_take(mode->prefetch, replica->pool, rows, count, mode->whole ? mode->whole : mode->buffer));
     tell_ahead(replica, mode, batch);
     return ARTEL_OK;
 }
@@ -172,6 +189,7 @@ static artel_status fetch(artel__replica *replica, artel__mode m, const artel__b
     bool sent = artel__ahead_take(replica, m, batch);
     if (!sent || replica->mode[m].prefetch) /* of what was sent the reader is told, too */
         ARTEL_TRY(fetch_rows(replica, shared->feed, &replica->mode[m], batch));
+    if (replica->mode[m].whole) artel__replica_cut(replica, m, replica->fold.rows);
     ARTEL_TRY(artel__deal_exchange_rows(replica, m, batch));
     ARTEL_TRY(artel__content_read(replica, m, batch));
     artel__audit_read(replica, m, batch);

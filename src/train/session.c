@@ -149,15 +149,29 @@ artel_status artel__session_create(artel_context *ctx, const artel__session_opti
     return ARTEL_OK;
 }
 
+/* Of all its buckets. */
+static void unprepare(artel__session *session, artel__mode m)
+{
+    for (int k = 0; k < artel__session_variants(session, m); k++) {
+        artel__session_choose(session, m, k);
+        for (int r = 0; r < session->replicas; r++) artel__replica_unprepare(&session->replica[r], m);
+    }
+}
+
 void artel__session_destroy(artel__session *session)
 {
     if (!session) return;
     artel_context *ctx = session->ctx;
     artel__crew_destroy(session->crew);
+    for (int m = 0; m < ARTEL__MODE_COUNT; m++)
+        if (session->buckets[m].count) unprepare(session, (artel__mode)m);
     for (int r = 0; session->replica && r < session->replicas; r++) artel__replica_close(&session->replica[r]);
     for (int m = 0; m < ARTEL__MODE_COUNT; m++) {
-        artel__executable_destroy(session->mode[m].plan);
-        artel__objective_destroy(session->mode[m].objective);
+        for (int k = 0; k < artel__session_variants(session, (artel__mode)m); k++) {
+            const artel__session_mode *mode = artel__session_variant(session, (artel__mode)m, k);
+            artel__executable_destroy(mode->plan);
+            artel__objective_destroy(mode->objective);
+        }
     }
     artel__devices_close(session->devices);
     artel__group_destroy(session->group);
@@ -167,37 +181,63 @@ void artel__session_destroy(artel__session *session)
 
 void artel__session_release(artel__session *session)
 {
-    for (int r = 0; r < session->replicas; r++) {
-        for (int m = 0; m < ARTEL__MODE_COUNT; m++) artel__replica_unprepare(&session->replica[r], (artel__mode)m);
-    }
+    for (int m = 0; m < ARTEL__MODE_COUNT; m++) unprepare(session, (artel__mode)m);
 }
 
-artel_status artel__session_prepare(artel__session *session, artel__mode m, const artel__feed *feed, int64_t batch_size)
+/* The graph of a mode, or of one of its buckets. */
+static artel_status build(artel__session *session, artel__mode m, const artel__feed *feed, int bucket)
 {
     artel__session_mode *mode = &session->mode[m];
     mode->feed = feed;
-    mode->batch_size = batch_size;
     mode->weighted = m == ARTEL__MODE_TRAIN && session->options.class_weight;
     if (mode->weighted) ARTEL_TRY(artel__class_weight_find(session, mode));
     artel__executable_destroy(mode->plan);
     artel__objective_destroy(mode->objective);
     mode->plan = NULL;
     mode->objective = NULL;
-    artel__objective_request request = {.nn = session->options.model->nn,
-                                        .settings = session->options.settings,
-                                        .variables = &session->variables,
-                                        .feed = feed,
-                                        .mode = m,
-                                        .weighted = mode->weighted,
-                                        .slots = &session->slots,
-                                        .recompute = {.rows = batch_size, .extra_time = session->options.recompute},
-                                        .batch_size = batch_size,
-                                        .batch_groups = session->options.batch_groups,
-                                        .elsewhere = session->options.elsewhere,
-                                        .whole = session->options.whole,
-                                        .training = session->mode[ARTEL__MODE_TRAIN].objective};
+    artel__objective_request request = {
+        .nn = session->options.model->nn,
+        .settings = session->options.settings,
+        .variables = &session->variables,
+        .feed = feed,
+        .mode = m,
+        .weighted = mode->weighted,
+        .slots = &session->slots,
+        .recompute = {.rows = mode->batch_size, .extra_time = session->options.recompute},
+        .bucket = bucket,
+        .batch_size = mode->batch_size,
+        .batch_groups = session->options.batch_groups,
+        .elsewhere = session->options.elsewhere,
+        .whole = session->options.whole,
+        .training = session->mode[ARTEL__MODE_TRAIN].objective};
     ARTEL_TRY(artel__objective_create(session->ctx, &request, &mode->objective));
     artel__session_find_products(session, mode->objective);
+    return ARTEL_OK;
+}
+
+static artel_status build_buckets(artel__session *session, artel__mode m, const artel__feed *feed, int64_t batch_size)
+{
+    const artel__data_buckets *buckets = artel__feed_buckets(feed);
+    int64_t rows = artel__feed_count(feed);
+    for (int k = 0; k < buckets->count; k++) {
+        artel__session_choose(session, m, k);
+        int64_t own = buckets->batch_size ? buckets->batch_size[k] : batch_size;
+        session->mode[m].batch_size = own < rows ? own : rows;
+        session->mode[m].most = batch_size;
+        ARTEL_TRY(build(session, m, feed, k));
+        if (session->mode[m].objective->sums != artel__session_variant(session, m, 0)->objective->sums)
+            return artel__fail(session->ctx, ARTEL_ERROR_UNSUPPORTED, "metrics", "leave the metric away",
+                               "a metric counts other things in rows of %lld than in rows of %lld",
+                               (long long)buckets->length[k], (long long)buckets->length[0]);
+    }
+    return ARTEL_OK;
+}
+
+artel_status artel__session_prepare(artel__session *session, artel__mode m, const artel__feed *feed, int64_t batch_size)
+{
+    ARTEL_TRY(artel__session_open_buckets(session, m, feed));
+    session->mode[m].batch_size = session->mode[m].most = batch_size;
+    ARTEL_TRY(session->buckets[m].count ? build_buckets(session, m, feed, batch_size) : build(session, m, feed, -1));
     bool placed = !session->options.unplaced && (!session->cluster || session->seat.ranks > 0);
     return placed ? artel__session_place(session, m) : ARTEL_OK;
 }
@@ -213,7 +253,7 @@ static artel_status join_runs(artel__session *session, artel__mode m)
     return status;
 }
 
-artel_status artel__session_place(artel__session *session, artel__mode m)
+static artel_status place(artel__session *session, artel__mode m)
 {
     artel__session_mode *mode = &session->mode[m];
     artel__plan_options options = {.batch_size = mode->batch_size,
@@ -227,11 +267,21 @@ artel_status artel__session_place(artel__session *session, artel__mode m)
                                    .staged = session->mixed_tasks};
     artel__executable *plan;
     ARTEL_TRY(artel__compile(session->ctx, session->device, &mode->objective->graph, &options, &plan));
-    for (int r = 0; r < session->replicas; r++) artel__replica_unprepare(&session->replica[r], m);
+    if (session->buckets[m].count == 0) unprepare(session, m);
     artel__executable_destroy(mode->plan);
     mode->plan = plan;
     for (int r = 0; r < session->replicas; r++) ARTEL_TRY(artel__replica_prepare(&session->replica[r], m));
     return session->common ? join_runs(session, m) : ARTEL_OK;
+}
+
+artel_status artel__session_place(artel__session *session, artel__mode m)
+{
+    if (session->buckets[m].count) unprepare(session, m); /* the buckets read together */
+    for (int k = 0; k < artel__session_variants(session, m); k++) {
+        artel__session_choose(session, m, k);
+        ARTEL_TRY(place(session, m));
+    }
+    return ARTEL_OK;
 }
 
 artel_status artel__session_continue_in(artel__session *session, artel__arithmetic arithmetic)

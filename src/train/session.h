@@ -75,8 +75,9 @@ typedef enum artel__mode {
 typedef struct artel__metric_slot {
     const char *name; /* as in History: prefixed by the output where there are several */
     const artel__metric *metric;
-    int kept;  /* of its float64 sums in this graph */
-    int first; /* of its accumulators */
+    int kept;          /* of its float64 sums in this graph */
+    int first;         /* of its accumulators */
+    int64_t positions; /* of a row, that it looks at */
 } artel__metric_slot;
 
 /* A table of an embedding of which only the rows that a batch names are known here, and get a gradient. */
@@ -127,6 +128,7 @@ typedef struct artel__objective_request {
     artel__mode mode;
     bool weighted;
     const artel__optimizer_slots *slots;
+    int bucket;                         /* of the feed's, to which rows are cut; -1: they are whole */
     int64_t batch_size;                 /* the most rows of a global batch */
     int batch_groups;                   /* as in artel__session_options */
     artel__recompute_options recompute; /* of the training graph; extra_time 0: none */
@@ -195,7 +197,10 @@ uint64_t artel__session_hash(const artel__session *session);
 /* The cluster, or NULL when this process trains alone. */
 artel_cluster *artel__session_cluster(const artel__session *session);
 
-/* Makes graph, plan and runs of a mode for a feed (borrowed). Batches of this mode hold at most `batch_size` rows. */
+/* Makes graph, plan and runs of a mode for a feed (borrowed). Batches of this mode hold at most `batch_size` rows.
+ * Where batches are of like length (artel__feed_buckets) there are as many of each, with the variables in common; a
+ * step takes those of its batch, and what is asked about a mode behind it is about these. Errors: UNSUPPORTED, INVALID
+ * where the model does not take rows of any length. */
 artel_status artel__session_prepare(artel__session *session, artel__mode mode, const artel__feed *feed,
                                     int64_t batch_size);
 
@@ -204,6 +209,7 @@ typedef struct artel__batch {
     const uint64_t *rows; /* of the feed, in batch order */
     int64_t count;
     int64_t pass;                /* over the data: what random stages of pipelines draw by */
+    int bucket;                  /* of the feed's; 0 where it has none */
     const artel__row_move *move; /* as in artel__batch_rows */
     int64_t moves;
     uint64_t ordinal;  /* batches consumed before this one */
@@ -257,8 +263,14 @@ double artel__session_loss(const artel__session *session, artel__mode mode, doub
 void artel__session_add_sums(const artel__session *session, artel__mode mode, double *sums);
 /* PREDICT: rows of an output are handed out in order of the batch: copies count * elements numbers of `dtype`. */
 void artel__session_predictions(const artel__session *session, int output, artel_dtype dtype, void *values);
+/* The same, each row to the place that it has in the feed; `scratch` has room for those of the batch. */
+void artel__session_scatter(const artel__session *session, int output, artel_dtype dtype, const artel__batch *batch,
+                            void *scratch, void *values);
+/* INVALID where an output has another shape in batches of another length, so that rows make no array. */
+artel_status artel__session_check_outputs(const artel__session *session);
 
 const artel__objective *artel__session_objective(const artel__session *session, artel__mode mode);
+int artel__session_nodes(const artel__session *session, artel__mode mode); /* the most of a graph of the mode */
 const artel__executable *artel__session_plan(const artel__session *session, artel__mode mode);
 /* The variables of replica 0 (all replicas hold the same bits). Model variables come first, with the indices of
  * nn->variables. */

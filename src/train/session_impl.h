@@ -51,6 +51,8 @@ typedef struct artel__replica_mode {
     artel__arena arena; /* of the lists below: a seat's */
     artel__execution *run;
     void **buffer;             /* by fed input: where the step reads */
+    void **whole;              /* by array of the feed: rows as they are read, of which the buffers have the beginnings;
+                                  NULL: rows are not cut */
     uint64_t *numbers;         /* of the rows with their pass, where that matters */
     size_t *bytes;             /* 0: those of a reader that fetches ahead */
     artel__prefetch *prefetch; /* or NULL */
@@ -70,6 +72,7 @@ typedef struct artel__replica {
     artel__state *state; /* common ones belong to the first replica */
     artel__pool *pool;
     artel__replica_mode mode[ARTEL__MODE_COUNT];
+    artel__replica_mode *bucket[ARTEL__MODE_COUNT]; /* those that are not chosen (buckets.c); NULL: there are none */
     artel__fold_plan fold;
     int64_t *start;
     artel_status status; /* of the last step */
@@ -87,10 +90,16 @@ typedef struct artel__session_mode {
     artel__objective *objective;
     artel__executable *plan;
     const artel__feed *feed;
-    int64_t batch_size;
-    bool weighted;      /* the sample weight comes from class weights */
-    int target, weight; /* fed inputs that class weights read and write */
+    int64_t batch_size, most; /* rows of a batch; of that of any bucket */
+    bool weighted;            /* the sample weight comes from class weights */
+    int target, weight;       /* fed inputs that class weights read and write */
 } artel__session_mode;
+
+/* Batches of like length: what each bucket of a mode's feed has for itself (buckets.c). */
+typedef struct artel__session_buckets {
+    int count, chosen;         /* 0: batches are of any rows */
+    artel__session_mode *mode; /* by bucket; that of the chosen one lies in the session's list of modes */
+} artel__session_buckets;
 
 /* Products of two bfloat16 operands (arithmetic.c). */
 typedef struct artel__session_products {
@@ -113,6 +122,7 @@ struct artel__session {
     artel__variables variables;
     artel__optimizer_slots slots;
     artel__session_mode mode[ARTEL__MODE_COUNT];
+    artel__session_buckets buckets[ARTEL__MODE_COUNT];
     artel__replica *replica;
     bool common;                  /* all replicas have the state of the first */
     bool reads_content;           /* rows are hashed as they are read */
@@ -147,10 +157,20 @@ void artel__session_find_products(artel__session *session, const artel__objectiv
 bool artel__session_take_up_arithmetic(artel__session *session, artel__arithmetic arithmetic);
 void artel__session_take_record(artel__session *session, const artel__mesh_seat *seat);
 
+/* buckets.c: how many graphs, plans and runs a mode has: 1, or as many as its feed has buckets; from then on `mode` of
+ * session and replicas is that of a bucket; one of them for reading, chosen or not. Room for those of a feed, which
+ * must fit the model. */
+int artel__session_variants(const artel__session *session, artel__mode m);
+void artel__session_choose(artel__session *session, artel__mode m, int bucket);
+const artel__session_mode *artel__session_variant(const artel__session *session, artel__mode m, int bucket);
+artel_status artel__session_open_buckets(artel__session *session, artel__mode m, const artel__feed *feed);
+/* Of a replica: the rows that were read, into the buffers of its bucket. */
+void artel__replica_cut(artel__replica *replica, artel__mode m, int64_t count);
+
 /* replica.c */
 artel_status artel__replica_open(artel__session *session, int index);
 void artel__replica_close(artel__replica *replica);
-artel_status artel__replica_prepare(artel__replica *replica, artel__mode mode);
+artel_status artel__replica_prepare(artel__replica *replica, artel__mode mode); /* where it is unprepared */
 void artel__replica_unprepare(artel__replica *replica, artel__mode mode);
 void artel__replica_step(artel__replica *replica, artel__mode mode, const artel__batch *batch);
 

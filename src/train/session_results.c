@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the last step of a session has computed: losses, sums of metrics, predictions, and the words of a fault. */
 #include <math.h>
+#include <string.h>
 
 #include "train/mixed.h"
 
@@ -47,7 +48,9 @@ void artel__session_add_sums(const artel__session *session, artel__mode m, doubl
     const artel__objective *o = session->mode[m].objective;
     for (int k = 0; k < o->slots; k++) {
         const double *batch = artel__mixed_kept(&session->replica[0], m, o->slot[k].kept);
-        for (int i = 0; i < o->slot[k].metric->sums; i++) sums[o->slot[k].first + i] += batch[i];
+        bool mean = session->buckets[m].count && artel__metric_is_mean(o->slot[k].metric);
+        double share = mean ? 1.0 / (double)o->slot[k].positions : 1;
+        for (int i = 0; i < o->slot[k].metric->sums; i++) sums[o->slot[k].first + i] += share * batch[i];
     }
 }
 
@@ -67,6 +70,18 @@ void artel__session_predictions(const artel__session *session, int output, artel
         uint8_t *at = (uint8_t *)values + (size_t)(replica->fold.row * value->storage) * artel_dtype_size(dtype);
         artel__convert(value->dtype, rows, dtype, at, replica->fold.rows * value->storage);
     }
+}
+
+void artel__session_scatter(const artel__session *session, int output, artel_dtype dtype, const artel__batch *batch,
+                            void *scratch, void *values)
+{
+    const artel__objective *o = session->mode[ARTEL__MODE_PREDICT].objective;
+    const artel__value *value = &o->graph.value[o->graph.kept[o->prediction_kept[output]]];
+    size_t bytes = (size_t)value->storage * artel_dtype_size(dtype);
+    artel__session_predictions(session, output, dtype, scratch);
+    for (int64_t i = 0; i < batch->count; i++)
+        memcpy((uint8_t *)values + artel__row_number(batch->rows[i]) * bytes,
+               (const uint8_t *)scratch + (size_t)i * bytes, bytes);
 }
 
 const char *artel__session_take_fault(artel__session *session)

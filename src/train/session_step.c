@@ -146,6 +146,7 @@ static artel_status make_equal(artel__session *session)
 
 artel_status artel__session_step(artel__session *session, artel__mode mode, const artel__batch *batch)
 {
+    artel__session_choose(session, mode, batch->bucket);
     step_all(session, mode, batch);
     artel_status status = join_status(session, mode, batch);
     return status == ARTEL_OK && mode == ARTEL__MODE_TRAIN ? make_equal(session) : status;

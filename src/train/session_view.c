@@ -21,6 +21,16 @@ const artel__executable *artel__session_plan(const artel__session *session, arte
     return session->mode[mode].plan;
 }
 
+int artel__session_nodes(const artel__session *session, artel__mode mode)
+{
+    int most = 0;
+    for (int k = 0; k < artel__session_variants(session, mode); k++) {
+        int nodes = artel__session_variant(session, mode, k)->objective->graph.nodes;
+        most = nodes > most ? nodes : most;
+    }
+    return most;
+}
+
 bool artel__session_programs(const artel__session *session, char out[65])
 {
     const artel__executable *plan = session->mode[ARTEL__MODE_TRAIN].plan;
@@ -82,6 +92,10 @@ void artel__session_stop_when(artel__session *session, const atomic_bool *stop)
     for (int r = 0; r < session->replicas; r++) {
         for (int m = 0; m < ARTEL__MODE_COUNT; m++) {
             if (session->replica[r].mode[m].run) artel__execution_stop_when(session->replica[r].mode[m].run, stop);
+            for (int k = 0; k < session->buckets[m].count; k++) {
+                artel__execution *run = session->replica[r].bucket[m][k].run;
+                if (run) artel__execution_stop_when(run, stop);
+            }
         }
     }
 }
@@ -131,6 +145,10 @@ artel_status artel__session_profile(artel__session *session)
     for (int i = 0; i < session->replicas; i++) {
         artel__prefetch *prefetch = session->replica[i].mode[ARTEL__MODE_TRAIN].prefetch;
         if (prefetch) artel__prefetch_count(prefetch);
+    }
+    for (int k = 0; k < session->buckets[ARTEL__MODE_TRAIN].count; k++) {
+        artel__execution *run = session->replica[0].bucket[ARTEL__MODE_TRAIN][k].run; /* NULL: it is chosen */
+        if (run) ARTEL_TRY(artel__execution_profile(run));
     }
     return artel__execution_profile(session->replica[0].mode[ARTEL__MODE_TRAIN].run);
 }

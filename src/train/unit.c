@@ -71,6 +71,7 @@ static artel_status one_step(artel__fit *fit)
     artel__batch batch = {.rows = next.rows,
                           .count = next.count,
                           .pass = next.pass,
+                          .bucket = next.bucket,
                           .move = next.move,
                           .moves = next.moves,
                           .ordinal = (uint64_t)(fit->options.initial_epoch * fit->input.steps_per_epoch + fit->at.step),
@@ -111,18 +112,15 @@ int64_t artel__fit_next_judged(const artel__fit *fit, int64_t epoch)
 /* Whether the validation pass of this epoch has another batch. */
 bool artel__fit_validates(const artel__fit *fit)
 {
-    int64_t limit = fit->options.validation_steps;
     if (!fit->validation.feed || artel__fit_next_judged(fit, fit->at.epoch) != fit->at.epoch + 1) return false;
-    return fit->validation.row < fit->validation.rows &&
-           (limit == 0 || fit->validation.row < limit * artel__fit_validation_batch(fit));
+    return fit->validation.row < fit->validation.end;
 }
 
 /* Of the `place`-th batch from here on. */
 static artel__batch_rows validation_rows(artel__fit *fit, int place)
 {
-    int64_t most = artel__fit_validation_batch(fit);
-    artel__batch_rows rows =
-        artel__rows_at(fit->validation.order, fit->validation.rows, fit->validation.row + place * most, most);
+    const artel__fit_validation *v = &fit->validation;
+    artel__batch_rows rows = artel__batch_at(&v->cut, v->order, artel__batch_behind(&v->cut, v->order, v->row, place));
     return artel__deal_batch(fit, ARTEL__MODE_EVALUATE, place, rows);
 }
 
@@ -131,7 +129,8 @@ static artel_status validate_batch(artel__fit *fit)
     ARTEL_TRY(artel__deal_share(fit));
     artel__batch_rows next = validation_rows(fit, 0);
     int64_t count = next.count;
-    artel__batch batch = {.rows = next.rows, .count = count, .move = next.move, .moves = next.moves};
+    artel__batch batch = {
+        .rows = next.rows, .count = count, .bucket = next.bucket, .move = next.move, .moves = next.moves};
     for (int i = 0; i < ARTEL__PREFETCH_AHEAD; i++) batch.ahead[i] = validation_rows(fit, i + 1);
     fit->validation.row += count;
     batch.compares = fit->content.reads && !artel__fit_validates(fit); /* the last one of the pass */
@@ -239,8 +238,7 @@ bool artel__fit_ran_out(artel__fit *fit)
                    "the %lld batches of the "
                    "data make epochs of one length",
                    (long long)fit->at.epoch + 1, (long long)fit->at.step_in_epoch,
-                   (long long)fit->input.steps_per_epoch,
-                   (long long)((fit->input.batches.rows + fit->input.batch_size - 1) / fit->input.batch_size));
+                   (long long)fit->input.steps_per_epoch, (long long)artel__batch_count(&fit->input.batches.cut));
     fit->input.told_short = fit->input.told_short || short_of;
     return short_of;
 }

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 300
 # long form: 900
-"""The stages batch, unbatch and pad against tf.data's batch, unbatch and padded_batch with the same elements; what they refuse; training
-behind them gives the same bits on any number of replicas and workers and from the midst of an epoch on.
+"""The stages batch, unbatch, pad and bucket_by_sequence_length against tf.data's batch, unbatch, padded_batch and the last's namesake with
+the same elements; what they refuse; training behind them gives the same bits on any number of replicas and workers and from the midst of
+an epoch on, and on batches of like length what Keras gives on tf.data's.
 """
+import json
 import os
 import shutil
 import sys
@@ -110,7 +112,125 @@ def errors():
     for value in (-1, 256, 0.5, 1e300):
         refused("no byte %g" % value, chain(a, ("pad", dict(column="x", shape=[3, 3], value=value))), "stage 2 (pad)", "uint8 holds no")
     refused("padded batches", chain(a, ("padded_batch", dict(batch_size=3))), "no stage 'padded_batch'", "stage pad")
-    refused("batches by length", chain(a, ("bucket_by_sequence_length", {})), "no stage 'bucket_by_sequence_length'", "longest")
+    bucket_errors()
+
+
+def bucket_errors():
+    x = np.array([[1, 2, 0, 0], [1, 0, 0, 0], [1, 2, 3, 0]])
+    np.savez("b.npz", x=x, n=[2, 1, 3], m=[2, -1, 3], f=[1., 2., 3.], v=[0, 1, 0])
+
+    def by(what, *words, after=(), source="npz:b.npz", **settings):
+        settings.setdefault("column", "x")
+        settings.setdefault("bucket_boundaries", [3, 5])
+        refused(what, chain(source, ("bucket_by_sequence_length", settings), *after), *words)
+
+    by("buckets, and nobody who makes batches of them", "are for fit, evaluate and predict")
+    for boundaries in ([], [0, 3], [3, 3], [5, 3], [2.5], ["3"], 3, [1, 3], list(range(2, 70))):
+        by("boundaries %s" % boundaries, "stage 2 (bucket_by_sequence_length)", "bound", bucket_boundaries=boundaries)
+    refused("no boundaries", chain("npz:b.npz", ("bucket_by_sequence_length", dict(column="x"))), '"bucket_boundaries" is missing')
+    by("batch sizes", "4 batch sizes for 2 boundaries", bucket_batch_sizes=[1, 2, 3, 4])
+    by("a batch of none", "bucket_batch_sizes is no list", bucket_batch_sizes=[1, 0])
+    by("too long", "element 2 has the length 3, and the last boundary is 3", bucket_boundaries=[2, 3])
+    by("beyond the rows", "rows of 'x' have 4 positions, and the last bucket 6", bucket_boundaries=[3, 7])
+    by("single values", "column 'v' holds single values", column="v")
+    by("cut single values", "column 'v' holds single values", columns=["x", "v"])
+    by("a column that is not there", "no column 'z'", columns=["z"])
+    by("a length that is not there", "no column 'z'", length="z")
+    by("a length of a fraction", "column 'f' does not hold one length", length="f")
+    by("many lengths", "column 'x' does not hold one length", length="x")
+    by("a negative length", "element 1 has the length -1", length="m")
+    by("padding", "int64 holds no 0.5", padding=0.5)
+    by("a stage behind it", "stage 3 (take)", "it stands on bucket_by_sequence_length", after=[("take", dict(count=1))])
+    by("no end", "has no lengths as a whole", source=chain("npz:b.npz", ("repeat", {})))
+    by("joined inside", "it stands on", source=chain("npz:b.npz", ("bucket_by_sequence_length", dict(column="x", bucket_boundaries=[5]))))
+
+
+BOUNDARIES, SIZES = [4, 7, 13], [12, 8, 5]
+
+
+def sequences(count=90):
+    """Lists of tokens, most of them short, in lines; and tf.data's batches of like length of the same lists."""
+    lists = [RNG.integers(1, 20, min(int(n), 12)).tolist() for n in RNG.geometric(0.25, count)]
+    lists[7], lists[40] = [1] * 12, []
+    with open("l.jsonl", "w") as f:
+        for k, row in enumerate(lists):
+            f.write(json.dumps({"x": row, "y": k % 3, "z": [(3 * t + k) % 5 for t in row], "n": len(row)}) + "\n")
+    ragged = dict(shape=[12], ragged=True)
+    with open("l.json", "w") as f:
+        json.dump({"x": dict(ragged, dtype="int64"), "y": {"dtype": "int64"}, "z": dict(ragged, dtype="int64"), "n": {"dtype": "int64"}}, f)
+    return lists
+
+
+def pipe(name, target, **settings):
+    """A pipeline of the lines, with the columns of the input and one target."""
+    stages = [("rename", dict(column=target, role="y"))] if target == "z" else []
+    settings = dict(dict(column="x", bucket_boundaries=BOUNDARIES, bucket_batch_sizes=SIZES), **settings)
+    if "length" not in settings:
+        stages = [("select", dict(columns=["x", target]))] + stages
+    with open(name, "w") as f:
+        json.dump(chain("jsonl:l.jsonl#features=l.json", *stages, ("bucket_by_sequence_length", settings)), f)
+    return "pipeline:" + name
+
+
+def truth(lists, of, kind=()):
+    """tf.data's own, of the lists as they are."""
+    signature = (tf.TensorSpec((None,), tf.int32), tf.TensorSpec(kind, tf.int32))
+    made = tf.data.Dataset.from_generator(lambda: ((row, of(k, row)) for k, row in enumerate(lists)), output_signature=signature)
+    return made.bucket_by_sequence_length(lambda x, y: tf.shape(x)[0], BOUNDARIES, SIZES + [1], pad_to_bucket_boundary=True)
+
+
+def lengths():
+    """Batches one by one: the loss of each depends on its rows and on what they are filled up to. Then whole trainings."""
+    lists = sequences()
+    batches_of = truth(lists, lambda k, row: k % 3)
+    i = keras.Input((None,), dtype="int32")
+    m = keras.Model(i, keras.layers.Dense(1)(keras.layers.GlobalAveragePooling1D()(keras.layers.Embedding(20, 4, embeddings_initializer="normal")(i))))
+    m.compile(keras.optimizers.SGD(0.0), "mse")
+    m.save("mean.keras")
+    wanted = [float(m.test_on_batch(x, y)) for x, y in batches_of]
+    for what, settings in (("counted", {}), ("given", dict(length="n"))):
+        spec = pipe("one.json", "y", **settings) + ("#x,y" if settings else "")
+        rc, out, err = run(ARTEL, "fit", "mean.keras", "--data", spec, "--no-shuffle", "--json")
+        found = [json.loads(line)["loss"] for line in out.splitlines() if '"event": "step"' in line]
+        check("batches with lengths " + what, rc == 0 and len(found) == len(wanted) and np.allclose(found, wanted, 1e-5, 1e-6), err, found, wanted)
+
+    h = keras.layers.LSTM(6)(keras.layers.Embedding(20, 5, mask_zero=True)(i))
+    against_keras("classes", keras.Model(i, keras.layers.Dense(3, "softmax")(h)), "sparse_categorical_crossentropy", ["accuracy"], pipe("two.json", "y"), batches_of)
+    predictions(lists)
+    h = keras.layers.GRU(6, return_sequences=True)(keras.layers.Embedding(20, 5, mask_zero=True)(i))
+    tags = truth(lists, lambda k, row: [(3 * t + k) % 5 for t in row], (None,))
+    spec = pipe("tags.json", "z", columns=["x", "z"])
+    against_keras("tags", keras.Model(i, keras.layers.Dense(5, "softmax")(h)), "sparse_categorical_crossentropy", ["accuracy"], spec, tags)
+    h = keras.layers.Conv1D(4, 3, padding="same", activation="tanh")(keras.layers.Embedding(20, 5)(i))
+    against_keras("numbers", keras.Model(i, keras.layers.Dense(1)(h)), "mse", ["mae", keras.metrics.RootMeanSquaredError()], spec, tags)
+
+
+def against_keras(what, m, loss, metrics, spec, dataset):
+    m.compile(keras.optimizers.SGD(0.1), loss, metrics=metrics)
+    m.save("m.keras")
+    rc, _, err = run(ARTEL, "fit", "m.keras", "--data", spec, "--validation", spec, "--no-shuffle", "--epochs", 2, "--history", "h.json", "--output", what + ".keras", "--verbose", 0)
+    check("fit " + what, rc == 0, err)
+    truth_of, found = m.fit(dataset, epochs=2, shuffle=False, verbose=0, validation_data=dataset).history, json.load(open("h.json"))
+    check("history of " + what, found.keys() == truth_of.keys() and all(np.allclose(found[k], truth_of[k], 0, 2e-5) for k in truth_of), found, truth_of)
+    far = max(float(np.abs(a - b).max()) for a, b in zip(m.get_weights(), keras.saving.load_model(what + ".keras").get_weights()))
+    check("weights of " + what, far < 1e-5, far)
+    rc, out, err = run(ARTEL, "evaluate", what + ".keras", "--data", spec, "--replicas", 2)
+    values = [float(line.split()[1]) for line in sorted(out.splitlines())]
+    check("evaluate " + what, rc == 0 and np.allclose(values, [found["val_" + k][-1] for k in sorted(k[4:] for k in found if k.startswith("val_"))], 0, 1e-6), out, err, found)
+    rc, _, err = run(ARTEL, "predict", what + ".keras", "--data", spec, "--output", what + ".npy", "--strategy", "mirrored", "--replicas", 2)
+    if loss == "sparse_categorical_crossentropy" and len(m.output_shape) == 2:
+        check("predict " + what, rc == 0, err)
+    else:
+        check("predict " + what, rc == 1 and "the output is as long as the rows of a batch" in err, err)
+
+
+def predictions(lists):
+    """Of the classes, in the order of the data."""
+    m, found = keras.saving.load_model("classes.keras"), np.load("classes.npy")
+    for first, boundary in zip([0] + BOUNDARIES, BOUNDARIES):
+        some = [k for k, row in enumerate(lists) if first <= len(row) < boundary]
+        wanted = m.predict_on_batch(np.array([lists[k] + [0] * (boundary - 1 - len(lists[k])) for k in some], "i4"))
+        check("predictions below %d" % boundary, np.allclose(found[some], wanted, 0, 1e-5), found[some], wanted)
 
 
 def training():
@@ -119,33 +239,59 @@ def training():
     parts = [chain("npz:t%d.npz" % k, ("pad", dict(column="x", shape=[2, 8]))) for k in range(3)]
     save(chain({"concatenate": parts}, ("shuffle", dict(seed=1)), ("unbatch", {}), ("batch", dict(size=2)), ("unbatch", {})))
     m = keras.Sequential([keras.Input((8,)), keras.layers.Dense(5, "tanh"), keras.layers.Dense(3, "softmax")])
+    same_bits(m, "pipeline:p.json", 240, 15)
+
+
+def training_by_length():
+    """The same of batches of like length."""
+    lists = sequences(120)
+    steps = sum(-(-sum(first <= len(row) < end for row in lists) // size) for first, end, size in zip([0] + BOUNDARIES, BOUNDARIES, SIZES))
+    m = keras.Sequential([keras.Input((None,), dtype="int32"), keras.layers.Embedding(20, 5, mask_zero=True), keras.layers.LSTM(6), keras.layers.Dense(3, "softmax")])
+    spec = pipe("bits.json", "y")
+    same_bits(m, spec, 120, steps, "--validation", spec, "--check-data", "reading")
+    m = keras.Sequential([keras.Input((12,), dtype="int32"), keras.layers.Embedding(20, 5), keras.layers.Flatten(), keras.layers.Dense(3, "softmax")])
+    m.compile("sgd", "sparse_categorical_crossentropy")
+    m.save("fixed.keras")
+    for what, model, words, found in (
+            ("a model of one length", "fixed.keras", [], "the input takes rows of 12"),
+            ("pipelines of workers", "m.keras", ["--auto-shard", "off:2"], "are made of all rows, not of each worker's"),
+            ("skipped rows", "m.keras", ["--skip-errors", 1], "not with skip-errors"),
+            ("joined pipelines", "m.keras", ["--data", spec + "+" + spec], "not of several that are joined")):
+        rc, _, err = run(ARTEL, "fit", model, "--data", spec, *words)
+        check(what, rc == 1 and found in err, err)
+    rc, _, err = run(ARTEL, "predict", "m.keras", "--data", spec, "--steps", 1, "--output", "p.npy")
+    check("some predictions", rc == 1 and "are not the first rows" in err, err)
+
+
+def same_bits(m, spec, rows, steps_of_epoch, *words):
     m.compile("adam", "sparse_categorical_crossentropy")
     m.save("m.keras")
     digests, orders = {}, {}
 
     def fit(name, *more, launch=()):
-        rc, out, err = run(ARTEL, *launch, "fit", "m.keras", "--data", "pipeline:p.json", "--epochs", 2, "--batch-size", 16, "--output", name + ".keras",
-                           "--verbose", 0, "--audit-data", *more)
+        rc, out, err = run(ARTEL, *launch, "fit", "m.keras", "--data", spec, "--epochs", 2, "--batch-size", 16, "--output", name + ".keras",
+                           "--verbose", 0, "--audit-data", *words, *more)
         check("fit " + name, rc == 0, err)
         said = [line[line.index("audit: epoch 2:"):] for line in (out + err).splitlines() if "audit: epoch 2:" in line]
-        check("each element once, " + name, bool(said) and all("240 elements, each of 240 once" in line for line in said), out + err)
+        check("each element once, " + name, bool(said) and all("%d elements, each of %d once" % (rows, rows) in line for line in said), out + err)
         digests[name], orders[name] = run(ARTEL, "inspect", name + ".keras", "--digest")[1].split()[-1:], set(said)
 
     fit("one")
     fit("mirrored", "--strategy", "mirrored", "--replicas", 3)
     fit("workers", "--strategy", "multi-worker", launch=("launch", "-n", "2"))
+    shutil.rmtree("ck", ignore_errors=True)
     fit("middle", "--checkpoint-dir", "ck", "--save-every", "2steps", "--keep", 99)
-    steps = sorted(int(name[5:]) for name in os.listdir("ck") if name.startswith("ckpt-"))
-    check("checkpoints within epochs", 18 in steps and steps[-1] > 18, steps)
+    steps, last = sorted(int(name[5:]) for name in os.listdir("ck") if name.startswith("ckpt-")), steps_of_epoch + 3
+    check("checkpoints within epochs", last // 2 * 2 in steps and steps[-1] > last, steps)
     for step in steps:
-        if step > 18:
-            shutil.rmtree("ck/ckpt-%d" % step)  # what is left ends in the midst of the second epoch: 15 steps each
+        if step > last:
+            shutil.rmtree("ck/ckpt-%d" % step)  # what is left ends in the midst of the second epoch
     fit("middle", "--checkpoint-dir", "ck", "--save-every", "2steps", "--replicas", 2, "--strategy", "mirrored")
     for name in ("mirrored", "workers", "middle"):
         check("bits of " + name, len("".join(digests["one"])) == 64 and digests[name] == digests["one"], digests)
         check("elements of " + name, orders[name] == orders["one"], orders)
 
 
-for part in (batches, padded, errors, training):
+for part in (batches, padded, errors, lengths, training, training_by_length):
     part()
 sys.exit(report())

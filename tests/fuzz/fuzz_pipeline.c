@@ -109,6 +109,9 @@ size_t artel_fuzz_seed(unsigned number, uint8_t *out, size_t room)
         "{\"stage\":\"resize\",\"column\":\"x\",\"height\":3,\"width\":5},{\"stage\":\"cache\"}]}",
         "{\"from\":\"$\",\"stages\":[{\"stage\":\"batch\",\"size\":2},{\"stage\":\"unbatch\"},{\"stage\":\"reshape\","
         "\"column\":\"x\",\"shape\":[3,-1]},{\"stage\":\"pad\",\"column\":\"x\",\"shape\":[5,-1],\"value\":7}]}",
+        "{\"from\":\"$\",\"stages\":[{\"stage\":\"bucket_by_sequence_length\",\"column\":\"x\",\"bucket_boundaries\":["
+        "2,"
+        "3],\"bucket_batch_sizes\":[3,2],\"columns\":[\"x\"],\"padding\":1}]}",
         "{\"zip\":[\"$\",{\"from\":\"$\",\"stages\":[{\"stage\":\"rename\",\"column\":\"x\",\"to\":\"y\"},{\"stage\":"
         "\"reshape\","
         "\"column\":\"y\",\"shape\":[3,-1]}]}]}",

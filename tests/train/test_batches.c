@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The order of batches: what is looked at ahead is what comes, over passes, short last batches and restored places. */
+/* The order of batches: what is looked at ahead is what comes, over passes, short last batches and restored
+ * places; batches of like length are those of a model that fills lists. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -113,6 +114,76 @@ static void restores(void **state)
     artel__arena_fini(&arena);
 }
 
+/* ---- buckets ---- */
+
+enum {
+    BUCKETS = 3
+};
+
+/* A list for each bucket, given out when it is full, and at the end by its number. */
+static int fill_lists(const artel__batch_cut *cut, const uint64_t *drawn, artel__batch_rows *out, uint64_t *rows)
+{
+    uint64_t list[BUCKETS][ROWS];
+    int64_t length[BUCKETS] = {0};
+    int batches = 0;
+    for (int64_t i = 0; i < ROWS + BUCKETS; i++) {
+        int k = i < ROWS ? cut->bucket[drawn[i]] : (int)(i - ROWS);
+        if (i < ROWS) list[k][length[k]++] = drawn[i];
+        if (length[k] == 0 || (i < ROWS && length[k] < cut->size[k])) continue;
+        memcpy(rows, list[k], (size_t)length[k] * sizeof *rows);
+        out[batches++] = (artel__batch_rows){.rows = rows, .count = length[k], .bucket = k};
+        rows += length[k];
+        length[k] = 0;
+    }
+    return batches;
+}
+
+static void check_batch(artel__batch_rows found, const artel__batch_rows *wanted)
+{
+    assert_int_equal(found.count, wanted->count);
+    assert_int_equal(found.bucket, wanted->bucket);
+    assert_memory_equal(found.rows, wanted->rows, (size_t)found.count * sizeof *found.rows);
+}
+
+/* Passes of batches, looked ahead at, and every place of the order that a batch begins at. */
+static void check_buckets(artel_context *ctx, bool shuffle, const uint8_t *bucket, const int64_t *size)
+{
+    artel__arena arena;
+    artel__arena_init(&arena, ctx);
+    artel__batches b = {.rows = ROWS, .batch_size = 9, .seed = 5, .shuffle = shuffle},
+                   drawn = open_batches(&arena, shuffle, ROWS, false);
+    b.cut = (artel__batch_cut){.buckets = BUCKETS, .bucket = bucket, .size = size};
+    assert_int_equal(artel__batches_init(&arena, &b, 0, true), ARTEL_OK);
+    for (int pass = 0; pass < 3; pass++) {
+        artel__batch_rows wanted[ROWS + ARTEL__PREFETCH_AHEAD];
+        uint64_t rows[ROWS];
+        int count = fill_lists(&b.cut, step(&drawn).rows, wanted, rows);
+        assert_int_equal(artel__batch_count(&b.cut), count);
+        for (int i = 0; i < count; i++) {
+            if (b.cursor >= b.rows) artel__batches_begin_pass(&b);
+            for (int k = 0; k < ARTEL__PREFETCH_AHEAD && i + 1 + k < count; k++)
+                check_batch(artel__batches_peek(&b, k), &wanted[i + 1 + k]);
+            check_batch(artel__batches_next(&b), &wanted[i]);
+            assert_int_equal(artel__batch_behind(&b.cut, b.order[0], 0, i), b.cursor);
+            b.cursor += wanted[i].count;
+        }
+        assert_int_equal(b.cursor, ROWS);
+        assert_int_equal(artel__batch_behind(&b.cut, b.order[0], 0, count + 1), ROWS);
+    }
+    artel__arena_fini(&arena);
+}
+
+static void fills_buckets(void **state)
+{
+    for (int turn = 0; turn < 40; turn++) {
+        uint8_t bucket[ROWS];
+        int64_t size[BUCKETS];
+        for (int i = 0; i < ROWS; i++) bucket[i] = (uint8_t)((i * i + i * turn) % 7 % (1 + turn % BUCKETS));
+        for (int k = 0; k < BUCKETS; k++) size[k] = 1 + (turn + 3 * k) % 9;
+        check_buckets(*state, turn % 2, bucket, size);
+    }
+}
+
 static int open_context(void **state)
 {
     artel_context *ctx;
@@ -133,6 +204,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(peeks_what_comes, open_context, close_context),
         cmocka_unit_test_setup_teardown(each_row_once, open_context, close_context),
         cmocka_unit_test_setup_teardown(restores, open_context, close_context),
+        cmocka_unit_test_setup_teardown(fills_buckets, open_context, close_context),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
