@@ -10,6 +10,7 @@ csv       a table of 5 GB, 12 numbers a line, streamed: rate of the first 4 mill
           decode_csv, batches of 1024)
 shuffle   a whole shuffle of 100 million elements: resident memory without it, with one and with four
 waits     MobileNetV2 at 96 px, two cores: the share of a step that waits for input, from an image folder and from TFRecord of JPEGs
+lengths   epochs over 4096 sequences of log-normal length, filled up to the longest and in batches of like length, two cores
 service   the examples through a data service with one worker on the same two cores, beside reading them at home
 
 Rates are the best of the rounds. The last column says whether the bar was met. Needs 6 GB below TMPDIR, and some six minutes.
@@ -24,7 +25,7 @@ import tempfile
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
-PARTS = ("records", "examples", "jpeg", "csv", "shuffle", "waits", "service")
+PARTS = ("records", "examples", "jpeg", "csv", "shuffle", "waits", "lengths", "service")
 PEER = """
 import os, sys, time
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
@@ -232,6 +233,34 @@ class Bench:
             self.row("MobileNetV2 at 96 px, %s, two cores: waiting" % name,
                      "%.1f %% of %.0f ms, and `--profile` says that reading %s beside computing" % (100 * float(wait) / float(step), float(step), "fits" if fits else "does not fit"), "",
                      "<= 2 % where it fits, else said", float(wait) <= 0.02 * float(step) or not fits)
+
+    def part_lengths(self):
+        import numpy as np
+        from tensorflow import keras
+        rng, n = np.random.default_rng(3), self.count(4096)
+        lengths = np.clip(np.exp(rng.normal(3.3, 0.8, n)).astype(int), 1, 256)
+        x = np.where(np.arange(256) < lengths[:, None], rng.integers(1, 5000, (n, 256)), 0).astype("i4")
+        np.savez(self.path("l.npz"), x=x, y=rng.integers(0, 2, (n, 1)).astype("f4"))
+        stage = {"stage": "bucket_by_sequence_length", "column": "x", "bucket_boundaries": [17, 33, 65, 129, 257]}
+        for name, stages in (("whole", []), ("like", [stage])):
+            with open(self.path(name + ".json"), "w") as f:
+                json.dump({"from": "npz:" + self.path("l.npz"), "stages": stages}, f)
+        bodies = {"LSTM(64)": lambda e: keras.layers.LSTM(64)(e),
+                  "Conv1D(128, 5)": lambda e: keras.layers.GlobalMaxPooling1D()(keras.layers.Conv1D(128, 5, padding="same", activation="relu")(e)),
+                  "MultiHeadAttention(4, 16)": lambda e: keras.layers.GlobalAveragePooling1D()(keras.layers.MultiHeadAttention(4, 16)(e, e))}
+        for what, body in bodies.items():
+            i = keras.Input((None,), dtype="int32")
+            e = keras.layers.Embedding(5000, 64, mask_zero="Conv" not in what)(i)
+            m = keras.Model(i, keras.layers.Dense(1, activation="sigmoid")(body(e)))
+            m.compile("adam", "binary_crossentropy")
+            m.save(self.path("l.keras"))
+            rates, peaks = {}, {}
+            for name in ("whole", "like") * self.args.rounds:
+                out, _, peak = self.artel("fit", self.path("l.keras"), "--data", "pipeline:" + self.path(name + ".json"), "--epochs", 2, "--threads", 2, "--json", cores="0,1")
+                end = next(e for e in map(json.loads, out.splitlines()) if e["event"] == "end")
+                rates[name], peaks[name] = max(rates.get(name, 0), end["examples_per_second"]), max(peaks.get(name, 0), peak)
+            self.row("sequences of 37 in the mean, up to 256, %s: filled up, and in batches of like length" % what,
+                     "%.0f and %.0f sequences/s (%.1fx), %.0f and %.0f MB" % (rates["whole"], rates["like"], rates["like"] / rates["whole"], peaks["whole"], peaks["like"]), "")
 
     def part_service(self):
         spec, _ = self.examples()
