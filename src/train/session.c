@@ -215,15 +215,25 @@ static artel_status build(artel__session *session, artel__mode m, const artel__f
     return ARTEL_OK;
 }
 
+static int64_t rows_of_bucket(const artel__feed *feed, int bucket, int64_t batch_size)
+{
+    const artel__data_buckets *buckets = artel__feed_buckets(feed);
+    int64_t own = buckets->batch_size ? buckets->batch_size[bucket] : batch_size, rows = artel__feed_count(feed);
+    return own < rows ? own : rows;
+}
+
 static artel_status build_buckets(artel__session *session, artel__mode m, const artel__feed *feed, int64_t batch_size)
 {
     const artel__data_buckets *buckets = artel__feed_buckets(feed);
-    int64_t rows = artel__feed_count(feed);
+    int64_t most = 0;
+    for (int k = 0; k < buckets->count; k++) {
+        int64_t own = rows_of_bucket(feed, k, batch_size);
+        most = own > most ? own : most;
+    }
     for (int k = 0; k < buckets->count; k++) {
         artel__session_choose(session, m, k);
-        int64_t own = buckets->batch_size ? buckets->batch_size[k] : batch_size;
-        session->mode[m].batch_size = own < rows ? own : rows;
-        session->mode[m].most = batch_size;
+        session->mode[m].batch_size = rows_of_bucket(feed, k, batch_size);
+        session->mode[m].most = most;
         ARTEL_TRY(build(session, m, feed, k));
         if (session->mode[m].objective->sums != artel__session_variant(session, m, 0)->objective->sums)
             return artel__fail(session->ctx, ARTEL_ERROR_UNSUPPORTED, "metrics", "leave the metric away",

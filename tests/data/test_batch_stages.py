@@ -154,29 +154,29 @@ def sequences(count=90):
     lists[7], lists[40] = [1] * 12, []
     with open("l.jsonl", "w") as f:
         for k, row in enumerate(lists):
-            f.write(json.dumps({"x": row, "y": k % 3, "z": [(3 * t + k) % 5 for t in row], "n": len(row)}) + "\n")
+            f.write(json.dumps({"x": row, "y": k % 3, "z": [(3 * t + k) % 5 for t in row], "w": [t / 8 for t in row], "n": len(row)}) + "\n")
     ragged = dict(shape=[12], ragged=True)
     with open("l.json", "w") as f:
-        json.dump({"x": dict(ragged, dtype="int64"), "y": {"dtype": "int64"}, "z": dict(ragged, dtype="int64"), "n": {"dtype": "int64"}}, f)
+        json.dump({"x": dict(ragged, dtype="int64"), "y": {"dtype": "int64"}, "z": dict(ragged, dtype="int64"), "w": dict(ragged, dtype="float32"), "n": {"dtype": "int64"}}, f)
     return lists
 
 
 def pipe(name, target, **settings):
     """A pipeline of the lines, with the columns of the input and one target."""
-    stages = [("rename", dict(column=target, role="y"))] if target == "z" else []
+    stages = [("rename", dict(column=target, role="y")), ("rename", dict(column="w", role="weight"))] if target == "z" else []
     settings = dict(dict(column="x", bucket_boundaries=BOUNDARIES, bucket_batch_sizes=SIZES), **settings)
     if "length" not in settings:
-        stages = [("select", dict(columns=["x", target]))] + stages
+        stages = [("select", dict(columns=settings.get("columns", ["x", target])))] + [s for s in stages if s[1]["column"] in settings.get("columns", [])]
     with open(name, "w") as f:
         json.dump(chain("jsonl:l.jsonl#features=l.json", *stages, ("bucket_by_sequence_length", settings)), f)
     return "pipeline:" + name
 
 
-def truth(lists, of, kind=()):
+def truth(lists, of, kind=(), weighted=False):
     """tf.data's own, of the lists as they are."""
-    signature = (tf.TensorSpec((None,), tf.int32), tf.TensorSpec(kind, tf.int32))
-    made = tf.data.Dataset.from_generator(lambda: ((row, of(k, row)) for k, row in enumerate(lists)), output_signature=signature)
-    return made.bucket_by_sequence_length(lambda x, y: tf.shape(x)[0], BOUNDARIES, SIZES + [1], pad_to_bucket_boundary=True)
+    signature = (tf.TensorSpec((None,), tf.int32), tf.TensorSpec(kind, tf.int32), tf.TensorSpec((None,), tf.float32))[:2 + weighted]
+    made = tf.data.Dataset.from_generator(lambda: ((row, of(k, row), [t / 8 for t in row])[:2 + weighted] for k, row in enumerate(lists)), output_signature=signature)
+    return made.bucket_by_sequence_length(lambda x, *y: tf.shape(x)[0], BOUNDARIES, SIZES + [1], pad_to_bucket_boundary=True)
 
 
 def lengths():
@@ -198,17 +198,21 @@ def lengths():
     against_keras("classes", keras.Model(i, keras.layers.Dense(3, "softmax")(h)), "sparse_categorical_crossentropy", ["accuracy"], pipe("two.json", "y"), batches_of)
     predictions(lists)
     h = keras.layers.GRU(6, return_sequences=True)(keras.layers.Embedding(20, 5, mask_zero=True)(i))
-    tags = truth(lists, lambda k, row: [(3 * t + k) % 5 for t in row], (None,))
-    spec = pipe("tags.json", "z", columns=["x", "z"])
+    tag = lambda k, row: [(3 * t + k) % 5 for t in row]
+    spec, tags = pipe("tags.json", "z", columns=["x", "z"]), truth(lists, tag, (None,))
     against_keras("tags", keras.Model(i, keras.layers.Dense(5, "softmax")(h)), "sparse_categorical_crossentropy", ["accuracy"], spec, tags)
     h = keras.layers.Conv1D(4, 3, padding="same", activation="tanh")(keras.layers.Embedding(20, 5)(i))
-    against_keras("numbers", keras.Model(i, keras.layers.Dense(1)(h)), "mse", ["mae", keras.metrics.RootMeanSquaredError()], spec, tags)
+    numbers = keras.Model(i, keras.layers.Dense(1)(h))
+    against_keras("numbers", numbers, "mse", ["mae", keras.metrics.RootMeanSquaredError()], spec, tags)
+    spec, tags = pipe("weights.json", "z", columns=["x", "z", "w"]), truth(lists, tag, (None,), True)
+    weighed = keras.Model(i, keras.layers.Dense(5, "softmax")(h))
+    against_keras("weighted tags", weighed, "sparse_categorical_crossentropy", ["accuracy"], spec, tags, weighted_metrics=["sparse_categorical_crossentropy"])
 
 
-def against_keras(what, m, loss, metrics, spec, dataset):
-    m.compile(keras.optimizers.SGD(0.1), loss, metrics=metrics)
+def against_keras(what, m, loss, metrics, spec, dataset, **more):
+    m.compile(keras.optimizers.SGD(0.1), loss, metrics=metrics, **more)
     m.save("m.keras")
-    rc, _, err = run(ARTEL, "fit", "m.keras", "--data", spec, "--validation", spec, "--no-shuffle", "--epochs", 2, "--history", "h.json", "--output", what + ".keras", "--verbose", 0)
+    rc, _, err = run(ARTEL, "fit", "m.keras", "--data", spec, "--validation", spec, "--no-shuffle", "--batch-size", 2, "--epochs", 2, "--history", "h.json", "--output", what + ".keras", "--verbose", 0)
     check("fit " + what, rc == 0, err)
     truth_of, found = m.fit(dataset, epochs=2, shuffle=False, verbose=0, validation_data=dataset).history, json.load(open("h.json"))
     check("history of " + what, found.keys() == truth_of.keys() and all(np.allclose(found[k], truth_of[k], 0, 2e-5) for k in truth_of), found, truth_of)
