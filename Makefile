@@ -6,6 +6,7 @@
 #   make install      PREFIX=/usr/local DESTDIR=       make test-long    the tests too long for `make test`
 #   make bench        measure beside peers             make format tidy  clang-format in place; clang-tidy
 #   make package      Debian packages in build/        make deps         install what building needs
+#   make test-device DEVICE=cuda   every operation, the oracle's rows and digests on a device that is here
 #   make docs         docs/ as a web site in build/docs/site/index.html
 #   make clean        remove what was built            make distclean    and the tests' virtual environment
 BUILD = build
@@ -13,7 +14,7 @@ PREFIX = /usr/local
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 GENERATOR := $(shell command -v ninja >/dev/null 2>&1 && echo '-G Ninja')
 
-.PHONY: all build deps package train test test-quick test-long bench format tidy docs install clean distclean
+.PHONY: all build deps package train test test-quick test-long test-device bench format tidy docs install clean distclean
 all:
 	@$(MAKE) --no-print-directory build TARGET="programs example-programs"
 	@echo "Built $(BUILD)/artel. Try: $(BUILD)/artel --help, make train, make test"
@@ -44,6 +45,10 @@ test-quick: build
 
 test-long: build
 	@scripts/run-tests $(BUILD) long
+
+# On a device that is here, cuda for example, what other tests do without one.
+test-device: build
+	@scripts/test-device $(DEVICE) $(BUILD)
 
 bench:
 	@$(MAKE) --no-print-directory build TARGET=programs

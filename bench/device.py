@@ -7,7 +7,7 @@ usage: device.py --artel PROGRAM --device cuda --models mlp.keras:512,convnet.ke
 
 about    what artel says of itself and of the devices
 digests  each model by the same command: again with its programs kept, compiled anew, launched in both ways, two replicas, two tasks, cut and
-         continued, and twice in the fast class. `same` is the digest of the first run of the class; what may differ by docs/devices.md is marked
+         continued, twice in the fast class, and twice beside processors, in one process and in two tasks. `same` is the digest of the first run of the class; what may differ by docs/devices.md is marked
 speed    each model in each class, after a run that compiles: examples a second, milliseconds of a step, of the start, of the first step.
          `fixed` beside `exact` is what it costs not to measure kernels
 --run    further programs, each with what is left of the time: build/tests/device/test_lower, tests/device/own_bits/own_bits
@@ -106,6 +106,8 @@ def digests(report, model, batch, folder):
     two = ("--shards", "4", "--strategy", "mirrored", "--replicas", "2")
     four = ("--shards", "4")
     fast = CLASSES["fast tf32"]
+    both = four + ("--device", "cpu,%s" % (report.a.device if report.a.device[-1].isdigit() else report.a.device + ":0"), "--allow-mixed-arithmetic")
+    tasks = both + ("--strategy", "multi-worker")
     rows = [
         ("first", "exact", True, four, kept, ()),
         ("programs kept", "exact", True, four, kept, ()),
@@ -119,6 +121,10 @@ def digests(report, model, batch, folder):
         ("first", "fast", True, fast, kept, ()),
         ("programs kept", "fast", True, fast, kept, ()),
         ("compiled anew", "fast", False, fast, anew, ()),
+        ("first", "mixed", True, both, kept, ()),
+        ("again", "mixed", True, both, kept, ()),
+        ("first", "mixed tasks", True, tasks, kept, ("launch", "-n", "2")),
+        ("again", "mixed tasks", True, tasks, kept, ("launch", "-n", "2")),
     ]
     known = {}
     for what, kind, equal, more, cache, head in rows:

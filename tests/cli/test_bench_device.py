@@ -27,7 +27,7 @@ def measure(*more):
 def repeats():
     report = os.path.join(FOLDER.name, "report.md")
     rc, out = measure("--device", "cpu:xla", "--parts", "digests", "--seconds", "1000", "--out", report)
-    expect(rc == 0 and out.count("| same |") == 11, "exit code", rc, out)
+    expect(rc == 0 and out.count("| same |") == 15, "exit code", rc, out)
     with open(report) as f:
         expect(f.read() in out, "the report is not what was said")
 

@@ -14,6 +14,9 @@ const artel__plugin *device_cpu(artel__arena *arena)
     for (int i = 0; i < list.count; i++) {
         if (strcmp(list.item[i].kind, kind ? kind : "cpu") == 0) return &list.item[i];
     }
-    printf("skipped: no lammps-jax-pjrt-cpu (tests/requirements.txt)\n");
+    if (kind)
+        printf("skipped: no plug-in for %s\n", kind);
+    else
+        printf("skipped: no lammps-jax-pjrt-cpu (tests/requirements.txt)\n");
     return NULL;
 }

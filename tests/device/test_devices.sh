@@ -106,6 +106,11 @@ says 2 'signal 6' $packages/libtpu/libtpu.so
 env -u HOME "$ARTEL" devices >out.txt 2>err.txt || fail "no home: $(cat err.txt)"
 grep -q '/.local' err.txt && ! grep -q '~/.local' err.txt && fail "a folder of nobody: $(cat err.txt)"
 
+# Tests of a device that is not here are skipped, and say which.
+found=0
+env -u HOME ARTEL_BUILD="$(dirname "$ARTEL")" VIRTUAL_ENV='' "$ARTEL_SOURCE/scripts/test-device" rocm >out.txt 2>err.txt || found=$?
+[ "$found" = 77 ] && grep -q '^skipped: no device of the kind rocm is here' out.txt || fail "tests of a device that is not here: $found $(cat out.txt err.txt)"
+
 # Nobody who asks for no device opens one.
 ARTEL_PJRT_PLUGIN=$PWD/abort.so "$ARTEL" version >/dev/null || fail "version opens a plug-in"
 
