@@ -149,6 +149,10 @@ static artel_status choose_measure(artel__stage *stage, measure *m)
 {
     const bucket_options *o = stage->options;
     *m = (measure){.column = stage->target, .counts = !o->length || !*o->length};
+    if (m->counts && stage->columns[stage->target].dtype == ARTEL_DTYPE_STRING)
+        return artel__stage_wrong(stage, "name the column that holds the length: \"length\": \"words\"",
+                                  "column '%s' holds text, of which no value is padding",
+                                  stage->columns[stage->target].name);
     if (m->counts) return artel__stage_filling(stage, artel__stage_made(stage)->dtype, o->padding, m->padding);
     ARTEL_TRY(artel__stage_find(stage, o->length, &m->column));
     const artel__stage_column *c = &stage->columns[m->column];

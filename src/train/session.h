@@ -198,9 +198,9 @@ uint64_t artel__session_hash(const artel__session *session);
 artel_cluster *artel__session_cluster(const artel__session *session);
 
 /* Makes graph, plan and runs of a mode for a feed (borrowed). Batches of this mode hold at most `batch_size` rows.
- * Where batches are of like length (artel__feed_buckets), and perhaps of sizes of their own, there are as many of each, with the variables in common; a
- * step takes those of its batch, and what is asked about a mode behind it is about these. Errors: UNSUPPORTED, INVALID
- * where the model does not take rows of any length. */
+ * Where batches are of like length (artel__feed_buckets), and perhaps of sizes of their own, there are as many of each,
+ * with the variables in common; a step takes those of its batch, and what is asked about a mode behind it is about
+ * these. Errors: UNSUPPORTED, INVALID where the model does not take rows of any length. */
 artel_status artel__session_prepare(artel__session *session, artel__mode mode, const artel__feed *feed,
                                     int64_t batch_size);
 
