@@ -49,9 +49,9 @@ typedef enum artel__serve_op {
     ARTEL__SERVE_COPY = 10,    /* coordinator -> head: give the part to the server of rank a, for epoch b */
     ARTEL__SERVE_DROP = 11,    /* coordinator -> server: the part is of no use any more */
     ARTEL__SERVE_FORWARD = 12, /* head -> copy: an update; position: the updates before it */
-    ARTEL__SERVE_NUMBERS = 14, /* head of a part -> server: what an update wants of all parts (numbers.h) */
-    ARTEL__SERVE_MEET = 13     /* coordinator -> server: a: which chief this is; b: artel__meet; position: of HOLDS, how
+    ARTEL__SERVE_MEET = 13,    /* coordinator -> server: a: which chief this is; b: artel__meet; position: of HOLDS, how
                                   many have had a majority. Answer: a, position: those of the last majority */
+    ARTEL__SERVE_NUMBERS = 14  /* head of a part -> server: what an update wants of all parts (numbers.h) */
 } artel__serve_op;
 
 /* Of calls. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A job with parameter servers that does not exist: what runs use (train/coordinate.c, shares.c, install.c, hold.c,
- * balance.c, meet.c, serve.c, served.c, item.c, phase.c, ps/lane.c), on a virtual network with virtual time, with a
- * model that trains.
+ * balance.c, meet.c, serve.c, served.c, numbers.c, item.c, phase.c, ps/lane.c), on a virtual network with virtual time,
+ * with a model that trains.
  *
  * Each process has a stack and runs only when the simulation gives it its turn, and gives it back where it would wait;
  * so a run is a function of its options, but for numbers drawn by getrandom(), which are only ever compared, and for

@@ -273,8 +273,10 @@ static void what_fits_nothing_is_refused(void **state)
          {.op = ARTEL__SERVE_ASSIGN, .install = INSTALLED, .b = 1 + WORKER, .part = 1 << 16}}, /* a copy at a worker */
         {CHIEF, {.op = ARTEL__SERVE_MEET, .b = ARTEL__MEET_HOLDS}},                            /* nobody */
         {WORKER, {.op = ARTEL__SERVE_MEET, .a = 5, .b = ARTEL__MEET_HOLDS}},
-        {CHIEF, {.op = ARTEL__SERVE_COPY, .install = INSTALLED, .a = RANKS}},  /* to nobody */
-        {CHIEF, {.op = ARTEL__SERVE_COPY, .install = INSTALLED, .a = SERVER}}, /* to itself */
+        {WORKER, {.op = ARTEL__SERVE_NUMBERS, .install = INSTALLED, .part = 1 << 16}}, /* a server's */
+        {OTHER, {.op = ARTEL__SERVE_NUMBERS, .install = INSTALLED, .part = 1 << 16}}, /* of which no update wants any */
+        {CHIEF, {.op = ARTEL__SERVE_COPY, .install = INSTALLED, .a = RANKS}},         /* to nobody */
+        {CHIEF, {.op = ARTEL__SERVE_COPY, .install = INSTALLED, .a = SERVER}},        /* to itself */
         {CHIEF,
          {.op = ARTEL__SERVE_ASSIGN, .install = INSTALLED, .b = 1 + SERVER, .part = 1 << 16}}, /* a copy at itself */
     };
