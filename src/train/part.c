@@ -175,7 +175,6 @@ artel_status artel__division_make(artel__arena *arena, const artel__session *ses
                                 .optimizer = artel__session_optimizer(session),
                                 .servers = servers,
                                 .mean = rule->mean,
-                                .scales = artel__session_optimizer(session)->scales_loss,
                                 .untaken = artel__arena_alloc(arena, 1, sizeof(int64_t))};
     const artel__model *nn = artel__session_network(session);
     const artel__variables *all = nn->variables;
@@ -187,6 +186,7 @@ artel_status artel__division_make(artel__arena *arena, const artel__session *ses
     ARTEL_TRY(artel__arena_status(arena));
     ARTEL_TRY(artel__partition_read(arena->ctx, rule->partitioner, servers, &m.rule));
     *division.untaken = 0;
+    division.scales = division.objective->gate_kept >= 0;
     memset(m.load, 0, (size_t)servers * sizeof *m.load);
     ARTEL_TRY(artel__model_visit(nn, find_constraint, &m));
     for (int i = 0; i < division.slots->count; i++) {

@@ -33,7 +33,7 @@ typedef struct artel__division {
     int pieces, servers;
     int tables;       /* pieces of tables */
     bool mean;        /* gradients are means of several workers', which servers make */
-    bool scales;      /* the optimizer scales the loss */
+    bool scales;      /* the optimizer scales the loss of what it trains */
     int64_t *untaken; /* of the chief: updates of the state that were not taken, for gradients were not finite */
 } artel__division;
 
