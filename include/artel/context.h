@@ -56,8 +56,8 @@ ARTEL_API void artel_context_destroy(artel_context *context);
  * Async-signal-safe, callable from any thread. */
 ARTEL_API void artel_context_cancel(artel_context *context);
 
-/* Asks a running fit to save a checkpoint at the next step boundary and end with ARTEL_ERROR_PREEMPTED.
- * Async-signal-safe, callable from any thread. */
+/* Asks a running fit to save a checkpoint at the next step boundary and end with ARTEL_ERROR_PREEMPTED; a loop by hand
+ * (artel_strategy_loop) ends so between two units. Async-signal-safe, callable from any thread. */
 ARTEL_API void artel_context_preempt(artel_context *context);
 
 /* The failure of the last operation that failed, or a record with status ARTEL_OK. The first cause of an operation

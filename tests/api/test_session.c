@@ -3,6 +3,7 @@
 /* Sessions among threads: every placement gives the bits of artel_function_run() in one process. Public headers only.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 
 #include "help_api.h"
@@ -36,7 +37,8 @@ struct job {
     artel_communicator *communicator[MOST_TASKS];
     artel_variable *no;
     bool soft;
-    const char *hidden_at, *out_at, *count_at; /* of variables; NULL: not said */
+    const char *hidden_at, *bias_at, *out_at, *count_at; /* of variables; NULL: not said */
+    atomic_int turn;                                     /* the step that is to be made */
     session_outcome got;
     atomic_int wrong;
     float count; /* as the last task has it in the end */
@@ -58,6 +60,7 @@ static void work(job *j, int task)
     artel_session_options o = ARTEL_SESSION_OPTIONS_INIT;
     RIGHT(p->ctx, session_declare(p));
     if (j->hidden_at) RIGHT(p->ctx, artel_variable_set_device(p->hidden, j->hidden_at));
+    if (j->bias_at) RIGHT(p->ctx, artel_variable_set_device(p->bias, j->bias_at));
     if (j->count_at) RIGHT(p->ctx, artel_variable_set_device(p->count, j->count_at));
     if (j->out_at) RIGHT(p->ctx, artel_variable_set_device(p->out, j->out_at));
     o.communicator = j->communicator[task];
@@ -244,6 +247,46 @@ static void add_up(job *j, session_program *p, int task)
     }
 }
 
+/* Steps of one training in turns: with variables and the optimizer's count on servers, what one graph of all makes. */
+static void step_in_turn(job *j, session_program *p, int task)
+{
+    for (int i = task; i < SESSION_STEPS; i += 2) {
+        while (atomic_load(&j->turn) != i) sched_yield();
+        RIGHT(p->ctx, artel_strategy_set_runs(p->strategy, i)); /* a client counts its own, of which dropout is */
+        RIGHT(p->ctx, session_step(p, i, &j->got.loss[i], i == SESSION_STEPS - 1 ? j->got.logits : NULL));
+        atomic_store(&j->turn, i + 1);
+    }
+    if (task > 0) return;
+    while (atomic_load(&j->turn) != SESSION_STEPS) sched_yield();
+    RIGHT(p->ctx, session_read(p, &j->got));
+}
+
+static void GS2_between_graphs_and_in_graph(void **state)
+{
+    static const char *const place[] = {"", "", "", ""}, *const names[] = {"/job:worker/task:0", "/job:worker/task:1",
+                                                                           "/job:ps/task:0", "/job:ps/task:1"};
+    session_outcome *want = malloc(sizeof *want);
+    (void)state;
+    reference(want);
+    for (int clients = 1; clients < 3; clients++) {
+        job *j = calloc(1, sizeof *j);
+        j->tasks = 4;
+        j->clients = clients;
+        j->place = place;
+        j->names = names;
+        j->hidden_at = "/job:ps/task:0";
+        j->bias_at = j->out_at = j->count_at = "/job:ps/task:1";
+        j->client = clients == 1 ? train_all : step_in_turn;
+        run_job(j);
+        assert_memory_equal(j->got.loss, want->loss, sizeof want->loss);
+        assert_memory_equal(j->got.logits, want->logits, sizeof want->logits);
+        assert_memory_equal(j->got.hidden, want->hidden, sizeof want->hidden);
+        assert_memory_equal(j->got.out, want->out, sizeof want->out);
+        free(j);
+    }
+    free(want);
+}
+
 static void GS2_between_graphs(void **state)
 {
     static const char *const place[] = {"", "", "", ""}, *const names[] = {"/job:worker/task:0", "/job:worker/task:1",
@@ -427,6 +470,7 @@ int main(void)
         cmocka_unit_test(GS1_bits_of_every_placement),
         cmocka_unit_test(fetches),
         cmocka_unit_test(GS2_between_graphs),
+        cmocka_unit_test(GS2_between_graphs_and_in_graph),
         cmocka_unit_test(refusals),
         cmocka_unit_test(scopes),
         cmocka_unit_test(GS4_containers),
