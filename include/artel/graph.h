@@ -114,6 +114,16 @@ ARTEL_API artel_value artel_graph_reduce(artel_graph *graph, artel_reduction red
 ARTEL_API artel_status artel_graph_gradients(artel_graph *graph, artel_value target, const artel_value *wanted,
                                              int count, artel_value *out);
 
+/* The slopes of each element of `target` by each element of wanted[i], as tf.GradientTape.jacobian() and, of rows by
+ * rows, batch_jacobian() give them: out[i] has the axes of the target and behind them those of wanted[i], and is by row
+ * where wanted[i] is; ARTEL_NO_VALUE where no element depends on it. Where rows meet on the way, a row's matrix is that
+ * of the sum over the batch. An element of the target costs a gradient: of up to 4,096. A shared wanted[i] wants a
+ * shared target. Jacobians may be differentiated again: that of a gradient is a Hessian. Errors: those of
+ * artel_graph_gradients(); ARTEL_ERROR_UNSUPPORTED (a target of too many elements or by row where the value is shared;
+ * more than ARTEL_MAX_RANK axes). */
+ARTEL_API artel_status artel_graph_jacobians(artel_graph *graph, artel_value target, const artel_value *wanted,
+                                             int count, artel_value *out);
+
 /* After the whole run has been computed on all replicas, the variable becomes `value` (shared, of its shape and element
  * type). One assignment a run for each variable. */
 ARTEL_API void artel_graph_assign(artel_graph *graph, artel_variable *variable, artel_value value);

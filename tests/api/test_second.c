@@ -252,7 +252,7 @@ static void test_limits(void **state)
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) check_limit(&limits[i]);
 }
 
-/* Rows of a Jacobian and of a Hessian of y[k] = x[k] tanh(x[0] + 2 x[1]), an element at a time. */
+/* Rows of a Jacobian and of a Hessian of y[k] = x[k] tanh(x[0] + 2 x[1]), an element at a time, and all of them. */
 static artel_status trace_matrices(void *user, artel_graph *g, const artel_value *in, artel_value *out)
 {
     (void)user;
@@ -271,7 +271,8 @@ static artel_status trace_matrices(void *user, artel_graph *g, const artel_value
         row = artel_graph_op(g, "slice", &out[k], 1, text);
         artel_graph_gradients(g, row, in, 1, &out[2 + k]);
     }
-    return artel_graph_status(g);
+    artel_graph_jacobians(g, y, in, 1, &out[4]);
+    return artel_graph_jacobians(g, out[4], in, 1, &out[5]);
 }
 
 static void test_matrices(void **state)
@@ -281,25 +282,28 @@ static void test_matrices(void **state)
         POINTS = 3
     };
     const float x[POINTS][2] = {{0.3f, -0.4f}, {0.1f, 0.2f}, {-0.6f, 0.1f}};
-    float found[4][POINTS][2];
+    float found[4][POINTS][2], whole[POINTS][2][2], bent[POINTS][2][2][2];
     artel_context *ctx = api_context();
     artel_strategy *s;
     artel_function *f;
     artel_function_options o = ARTEL_FUNCTION_OPTIONS_INIT;
     const artel_argument argument = {.name = "x", .shape = {1, {2}}};
-    artel_array out[4];
+    artel_array out[6] = {
+        [4] = {.dtype = ARTEL_DTYPE_FLOAT32, .data = whole}, [5] = {.dtype = ARTEL_DTYPE_FLOAT32, .data = bent}};
     o.arguments = &argument;
     o.argument_count = 1;
-    o.output_count = 4;
+    o.output_count = 6;
     for (int k = 0; k < 4; k++) out[k] = (artel_array){.dtype = ARTEL_DTYPE_FLOAT32, .data = found[k]};
     api_ok(ctx, artel_strategy_create(ctx, NULL, &s));
     api_ok(ctx, artel_function_create(s, &o, trace_matrices, NULL, &f));
     const artel_array in = {ARTEL_DTYPE_FLOAT32, {2, {POINTS, 2}}, (void *)x};
-    api_ok(ctx, artel_function_run(f, &in, 1, out, 4));
+    api_ok(ctx, artel_function_run(f, &in, 1, out, 6));
     for (int i = 0; i < POINTS; i++) {
         double t = tanh((double)x[i][0] + 2 * (double)x[i][1]), bend = 1 - t * t;
         for (int k = 0; k < 2; k++) {
             double own = k + 1, of = x[i][k];
+            assert_memory_equal(whole[i][k], found[k][i], sizeof whole[i][k]);
+            assert_memory_equal(bent[i][k][k], found[2 + k][i], sizeof bent[i][k][k]);
             for (int j = 0; j < 2; j++) {
                 double by = j + 1, slope = of * bend * by + (j == k ? t : 0);
                 double second = bend * by - 2 * t * bend * of * own * by + (j == k ? bend * own : 0);
@@ -312,9 +316,36 @@ static void test_matrices(void **state)
     artel_context_destroy(ctx);
 }
 
+static artel_status trace_shared(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    (void)user;
+    artel_value y = artel_graph_binary(g, "multiply", in[0], in[1]);
+    return artel_graph_jacobians(g, y, &in[1], 1, out);
+}
+
+/* One matrix for all rows there is not. */
+static void test_jacobian_by_shared(void **state)
+{
+    (void)state;
+    artel_context *ctx = api_context();
+    artel_strategy *s;
+    artel_function *f;
+    artel_function_options o = ARTEL_FUNCTION_OPTIONS_INIT;
+    const artel_argument arguments[2] = {{.name = "x", .shape = {1, {2}}},
+                                         {.name = "w", .shared = true, .shape = {1, {2}}}};
+    o.arguments = arguments;
+    o.argument_count = 2;
+    o.output_count = 1;
+    api_ok(ctx, artel_strategy_create(ctx, NULL, &s));
+    assert_int_equal(artel_function_create(s, &o, trace_shared, NULL, &f), ARTEL_ERROR_UNSUPPORTED);
+    assert_non_null(strstr(artel_context_error(ctx)->what, "by row, and what it is differentiated by is shared"));
+    artel_strategy_destroy(s);
+    artel_context_destroy(ctx);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_second_order), cmocka_unit_test(test_limits),
-                                       cmocka_unit_test(test_matrices)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_jacobian_by_shared), cmocka_unit_test(test_second_order),
+                                       cmocka_unit_test(test_limits), cmocka_unit_test(test_matrices)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -312,6 +312,34 @@ zeros = slope_at_ends("floor_divide", [np.zeros(2), np.array([0.0, 1.0])], {})  
 if any(x.any() for x in zeros):  # NaN, too
     faults.append(f"gradient of floor_divide: {zeros}")
 
+# -- matrices of slopes, beside TensorFlow's: of 40 elements, which are joined in two passes --
+
+JACOBIAN = (numbers(5, 3), numbers(3, 8), numbers(3))
+
+
+def jacobians(graph, values):
+    y = lib.artel_graph_unary(graph, b"tanh", binary(graph, b"matmul", values[0], values[1]))
+    length = lib.artel_graph_unary(graph, b"sum", lib.artel_graph_unary(graph, b"sin", binary(graph, b"multiply", values[2], lib.artel_graph_unary(graph, b"sum", y))))
+    made, slope, bend = (ctypes.c_int32 * 3)(), (ctypes.c_int32 * 1)(), (ctypes.c_int32 * 2)()
+    lib.artel_graph_jacobians(graph, y, pointers(values), 3, ctypes.cast(made, ctypes.c_void_p))
+    lib.artel_graph_gradients(graph, length, pointers(values[2:]), 1, ctypes.cast(slope, ctypes.c_void_p))
+    lib.artel_graph_jacobians(graph, slope[0], pointers([values[2], values[0]]), 2, ctypes.cast(bend, ctypes.c_void_p))
+    if made[2] != -1:
+        faults.append(f"a Jacobian by what the target does not depend on: {made[2]}")
+    return [*made[:2], *bend]
+
+
+variables = [tf.constant(x) for x in JACOBIAN]
+with tf.GradientTape(persistent=True) as outer:
+    outer.watch(variables)
+    y = tf.tanh(variables[0] @ variables[1])
+    with tf.GradientTape() as tape:
+        tape.watch(variables[2])
+        length = tf.reduce_sum(tf.sin(variables[2] * tf.reduce_sum(y)))
+    slope = tape.gradient(length, variables[2])
+wanted = [*outer.jacobian(y, variables[:2]), outer.jacobian(slope, variables[2]), outer.jacobian(slope, variables[0])]
+expect("Jacobians", Traced(jacobians, 4)(list(JACOBIAN)), [w.numpy() for w in wanted], 1e-12)
+
 # -- no gradient, or one that is zero: what gives whole numbers, and steps --
 
 STEPS = """All Angle Any Argmax Argmin Argsort Cast Ceil CountNonzero Digitize EmptyLike Equal Floor FloorDivide FullLike GetItem Greater GreaterEqual Heaviside Imag Isclose IsIn Isfinite Isinf Isnan Isneginf Isposinf Isreal Less
