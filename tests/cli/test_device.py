@@ -9,10 +9,12 @@ import os
 import signal
 import sys
 import tempfile
+import time
+import types
 
 import numpy as np
 from cli import K, L, MODELS, O, expect, run_checks, save
-from cluster import Task, free_ports
+from cluster import Cluster, Task, certificates, free_ports
 from oracle import artel, digest, skip_without_xla
 
 FOLDER = tempfile.TemporaryDirectory()
@@ -385,6 +387,33 @@ def killed():
     expect(digest(path("left.keras")) == one, "a killed task changes bits")
 
 
+def joined():
+    """Over TLS: a task of a job on devices that was killed is started again, gets the state, and the bits are those of one; so is the first of a job of two
+    kinds, who made the variables, and what it has then is finite and the same for all."""
+    many = ("--epochs", "400")
+    one = fit("mlp", "alone.keras", "--device", "cpu:xla", *many)
+    certs = certificates(types.SimpleNamespace(path=path))
+    for devices, lost, reader, more in ((("cpu:xla", "cpu:xla"), 1, 0, ()), (("cpu", "cpu:xla"), 0, 1, (ALLOWED,))):
+        line = words("mlp", "joined.keras", "--strategy", "multi-worker", "--shards", 4, "--post-mortem", "none", "--cert-dir", certs, *many, *more)
+        cluster = Cluster(2, lambda r: [*line, "--json", "--device", devices[r]])  # noqa: B023
+        expect(cluster.tasks[0].until_step(4), "no steps:", cluster.tasks[0].err())
+        cluster.lose(reader, lost)
+        cluster.restart(lost)
+        if lost == 0:
+            cluster.tasks[0].drain()  # it tells the steps again, once it is there
+        back = "with the state of another task"
+        while back not in cluster.tasks[lost].err() and cluster.tasks[reader].until_step(0):
+            time.sleep(0.05)  # so slowly that the run is not over before
+        expect(back in cluster.tasks[lost].err(), "it does not come back:", cluster.tasks[reader].err()[-400:], cluster.tasks[lost].err()[-400:])
+        codes = cluster.finish(120)
+        expect(set(codes.values()) == {0}, "exit codes", codes, [task.err()[-500:] for task in cluster.tasks.values()])
+        expect("1 left" in cluster.tasks[reader].err() and "1 joined" in cluster.tasks[reader].err(), "nobody left and came", cluster.tasks[reader].err()[-500:])
+        if more:
+            expect(all(np.isfinite(w).all() for w in weights("joined.keras")), "weights")
+        else:
+            expect(digest(path("joined.keras")) == one, "who joins changes bits")
+
+
 def origins():
     """The line that names where a NaN came from, and the one that names an index outside of a table."""
     x = np.random.default_rng(5).normal(size=(ROWS, 20)).astype("float32")
@@ -474,4 +503,4 @@ def refuses():
 
 if __name__ == "__main__":
     skip_without_xla()
-    sys.exit(run_checks(near, replicas, central, mixed, mixed_tasks, mixed_killed, mixed_pass, launches, feeds, resumption, evaluation, factors, tasks, killed, origins, checks, tpus, refuses))
+    sys.exit(run_checks(near, replicas, central, mixed, mixed_tasks, mixed_killed, mixed_pass, launches, feeds, resumption, evaluation, factors, tasks, killed, joined, origins, checks, tpus, refuses))
