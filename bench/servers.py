@@ -5,7 +5,8 @@ usage: servers.py --artel PROGRAM [--rounds 5] [--rows 20000,200000] [--parts wi
 
 wide    a model of 8 tables of `rows` x 16, Dense 64, 1; SGD, batches of 1,024, two workers of one thread and one server, asynchronous: examples a
         second of artel and of TensorFlow in turn, and their ratio in each round
-copies  the same of artel on two servers with --ps-copies 2 over --ps-copies 1
+copies  the same of artel on two servers with --ps-copies 2 over --ps-copies 1, who goes first in turn; and the processor time of all tasks a step, with 1
+        over with 2: what the former would be where nobody waits
 loss    kill -9, in a small model: to one of two servers with copies, and to the chief, which is started again at once and goes on from its
         checkpoint of at most 100 steps before; from the signal to the line of the next step
 
@@ -57,6 +58,15 @@ def stop(running):
         p.wait()
 
 
+def spent(running):
+    """Seconds of processor time of all tasks up to now."""
+    ticks = 0
+    for p in running.values():
+        with open("/proc/%d/stat" % p.pid) as f:
+            ticks += sum(map(int, f.read().rsplit(")", 1)[1].split()[11:13]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 def words(o, model, data, *more):
     def command(kind):
         return [o.artel, "fit", model, "--data", "npz:" + data, "--strategy", "parameter-server", "--batch-size", str(BATCH), "--threads", "1", "--verbose", "0",
@@ -70,15 +80,16 @@ def fit(o, model, data, servers, *more):
 
 
 def artel(o, model, data, servers, *more):
-    """Examples a second of the second epoch, between its first and its last step."""
+    """Of the second epoch, between its first and its last step: examples a second, and milliseconds of processor time a step."""
     running = fit(o, model, data, servers, "--epochs", "2", *more)
     at = {}
     for line in running["chief", 0].stdout:
         event = json.loads(line)
-        if event["event"] == "step":
-            at[event["step"]] = time.monotonic()
+        if event["event"] == "step" and event["step"] in (STEPS + 1, 2 * STEPS):
+            at[event["step"]] = time.monotonic(), spent(running)
     stop(running)
-    return (STEPS - 1) * BATCH / (at[2 * STEPS] - at[STEPS + 1])
+    seconds, busy = (b - a for a, b in zip(at[STEPS + 1], at[2 * STEPS]))
+    return (STEPS - 1) * BATCH / seconds, 1e3 * busy / (STEPS - 1)
 
 
 def tensorflow(rows, data):
@@ -165,17 +176,20 @@ def main():
         for rows in map(int, filter(None, o.rows.split(","))):
             model, data = make(folder, rows)
             ours, theirs, copies = [], [], []
-            for _ in range(o.rounds):
+            for k in range(o.rounds):
                 if "wide" in o.parts:
                     theirs.append(tensorflow(rows, data))
-                    ours.append(artel(o, model, data, 1))
+                    ours.append(artel(o, model, data, 1)[0])
                 if "copies" in o.parts:
-                    copies.append(artel(o, model, data, 2, "--ps-copies", "2") / artel(o, model, data, 2, "--ps-copies", "1"))
+                    found = {n: artel(o, model, data, 2, "--ps-copies", n) for n in ("21" if k % 2 else "12")}
+                    copies.append((found["2"][0] / found["1"][0], found["1"][1] / found["2"][1], found["1"][1], found["2"][1]))
             if ours:
                 lines += [row("8 tables of %d rows: artel" % rows, "examples/s", ours), row("TensorFlow", "examples/s", theirs),
                           row("artel / TensorFlow", "", [a / b for a, b in zip(ours, theirs)], 2)]
             if copies:
-                lines.append(row("8 tables of %d rows, two servers: copies 2 / 1" % rows, "", copies, 2))
+                of = "8 tables of %d rows, two servers: " % rows
+                for name, unit, values in zip(("copies 2 / 1", "processor time, copies 1 / 2", "processor time with 1 copy", "with 2"), ("", "", "ms/step", "ms/step"), zip(*copies)):
+                    lines.append(row(of + name, unit, values, 2))
             print("\n".join(lines[2:]), flush=True)
         if "loss" in o.parts:
             model, data = make(folder, 2000)

@@ -7,7 +7,8 @@ closures  A closure reads one variable, halves it, and sends that as a gradient 
           The seconds of the second half of the closures, so tracing and planning are not among them. In each round TensorFlow, then artel. --null-step is
           bench/null_step.c, built as its head says
 sparse    Each step of `artel fit` reads 32 rows of 16 floats of a table, and steps them by SGD, asynchronously. Tables of so many GiB (--tables), half of each at either
-          server, which draws it (so much memory is needed); steps a second behind the first 1,000. Tables take turns, in every other round the largest first
+          server, which draws it (so much memory is needed); steps a second behind the first 2,000, and microseconds of processor time of all tasks a step. Tables
+          take turns, in every other round the largest first
 
 Median, least and largest of the rounds.
 """
@@ -20,10 +21,10 @@ import sys
 import tempfile
 import time
 
-from servers import begin, ports, row, stop, tasks
+from servers import begin, ports, row, spent, stop, tasks
 
 SIZES = {1: 1000, 25_000_000: 20}  # floats: closures
-WIDTH, ROWS, WARM, STEPS = 16, 32, 1000, 5000  # of a table; of a step; steps
+WIDTH, ROWS, WARM, STEPS = 16, 32, 2000, 30_000  # of a table; of a step; steps
 
 
 def peer(floats, closures):
@@ -94,7 +95,7 @@ def make(folder, size):
 
 
 def sparse(o, folder, model, data):
-    """Steps a second. The end of the epoch, when the chief takes the table, is never reached."""
+    """Steps a second, and microseconds of processor time a step. The end of the epoch, when the chief takes the table, is never reached."""
     def command(kind):
         return [o.artel, "fit", model, "--data", "npz:" + data + "#x,y", "--loss", "mse", "--optimizer", "sgd", "--epochs", "1", "--strategy", "parameter-server", "--partitioner", "fixed:2",
                 "--ps-copies", "1", "--batch-size", str(ROWS), "--threads", "1", "--verbose", "0", "--post-mortem", "none", "--insecure-network", "--spill", folder,
@@ -104,12 +105,13 @@ def sparse(o, folder, model, data):
     at = {}
     for line in running["chief", 0].stdout:
         event = json.loads(line)
-        if event["event"] == "step":
-            at[event["step"]] = time.monotonic()
+        if event["event"] == "step" and event["step"] in (WARM, WARM + STEPS):
+            at[event["step"]] = time.monotonic(), spent(running)
         if WARM + STEPS in at:
             break
     stop(running)
-    return STEPS / (at[WARM + STEPS] - at[WARM])
+    seconds, busy = (b - a for a, b in zip(at[WARM], at[WARM + STEPS]))
+    return STEPS / seconds, 1e6 * busy / STEPS
 
 
 def tables(o):
@@ -120,10 +122,14 @@ def tables(o):
         for k in range(o.rounds):
             for size in sizes[::-1] if k % 2 else sizes:
                 rates[size].append(sparse(o, folder, *made[size]))
+                print("%g GiB: %.0f steps/s, %.1f us of processor time a step" % (size, *rates[size][-1]), flush=True)
     for size in sizes:
-        lines.append(row("%d rows of a table of %g GiB" % (ROWS, size), "steps/s", rates[size]))
+        name = "%d rows of a table of %g GiB" % (ROWS, size)
+        lines += [row(name, "steps/s", [rate for rate, _ in rates[size]]), row(name, "us of processor time a step", [busy for _, busy in rates[size]], 1)]
     for size in sizes[1:]:
-        lines.append(row("%g GiB / %g GiB" % (size, sizes[0]), "", [a / b for a, b in zip(rates[size], rates[sizes[0]])], 3))
+        pairs = list(zip(rates[size], rates[sizes[0]]))
+        lines += [row("steps/s, %g GiB / %g GiB" % (size, sizes[0]), "", [a[0] / b[0] for a, b in pairs], 3),
+                  row("processor time, %g GiB / %g GiB" % (sizes[0], size), "", [b[1] / a[1] for a, b in pairs], 3)]
     return lines
 
 
