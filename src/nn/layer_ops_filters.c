@@ -196,22 +196,40 @@ static artel__value_id by_row(artel__graph *graph, artel__value_id x, const arte
                          artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, shape, numbers));
 }
 
-/* Eight numbers for all images; the last two are of perspective. */
+/* Eight numbers, constant or of each row; the last two are of perspective. Nothing flows back to them, as in
+ * TensorFlow.
+ */
+static artel_status read_transform(const artel__layer *layer, const artel__call *call, artel__value_id x,
+                                   artel__value_id *out)
+{
+    artel_shape shape;
+    const float *given;
+    artel__graph *graph = call->graph;
+    json_t *json = artel__raw_setting(layer, call, "transform", 1);
+    artel__value_id own = artel__call_tensor(call, json).value;
+    if (own >= 0) {
+        const artel_shape *numbers = &graph->value[own].shape;
+        if (numbers->rank != 1 || numbers->dim[0] != 8)
+            return artel__raw_refuse(layer, "a transform that is not eight numbers for each image");
+        *out = artel__op_stop_gradient(graph, artel__op_cast(graph, artel__as_float(graph, own), ARTEL_DTYPE_FLOAT32));
+        return graph->status;
+    }
+    if (!artel__raw_constant(call, json, &shape, &given) || artel_shape_count(&shape) != 8)
+        return artel__raw_refuse(layer, "a transform that is not eight numbers, for all images or for each");
+    artel_shape numbers = artel__shape(1, (int64_t)(given[6] != 0 || given[7] != 0 ? 8 : 6));
+    *out = by_row(graph, x, &numbers, given);
+    return graph->status;
+}
+
 artel_status artel__raw_affine_transform(artel__layer *layer, artel__call *call)
 {
     artel__graph *graph = call->graph;
     artel__warp_settings warp;
-    artel__value_id x;
-    artel_shape shape;
-    const float *given;
+    artel__value_id x, map = ARTEL__NO_VALUE;
     bool first;
     ARTEL_TRY(read_image(layer, call, 0, &x, &first));
-    if (!artel__raw_constant(call, artel__raw_setting(layer, call, "transform", 1), &shape, &given) ||
-        artel_shape_count(&shape) != 8)
-        return artel__raw_refuse(layer, "a transform that is no constant for all images");
+    ARTEL_TRY(read_transform(layer, call, x, &map));
     ARTEL_TRY(read_map(layer, call, x, &warp));
-    artel_shape numbers = artel__shape(1, (int64_t)(given[6] != 0 || given[7] != 0 ? 8 : 6));
-    artel__value_id map = by_row(graph, x, &numbers, given);
     artel__call_return(call, artel__channels_back(graph, artel__op_warp(graph, x, map, &warp), first));
     return graph->status;
 }

@@ -34,6 +34,7 @@ def images(ops, draw):
     yield Form("sobel_edges channels_first", first, lambda x: image.sobel_edges(x, data_format="channels_first"))
     yield Form("ssim", (12, 13, 2), lambda x, y: image.ssim(unit(x), unit(y)), inputs=2)
     yield Form("ssim with settings", rgb, lambda x, y: image.ssim(x, y, max_val=2.0, filter_size=4, filter_sigma=1.1, k1=0.05), inputs=2, tolerance=5e-4)
+    points = lambda p: K.ops.convert_to_numpy(p)
     maps = [[1, 0.2, -0.5, -0.1, 0.9, 0.7, 0, 0]]
     for fill in ("constant", "nearest", "reflect", "wrap"):
         for how in ("bilinear", "nearest"):
@@ -41,8 +42,14 @@ def images(ops, draw):
                        lambda x, f=fill, i=how: image.affine_transform(x, K.ops.convert_to_numpy(maps)[0], interpolation=i, fill_mode=f, fill_value=0.3), trains=False)
     deep = [[1, 0.2, -0.5, -0.1, 0.9, 0.7, 0.03, -0.02]]
     yield Form("affine_transform deep", rgb, lambda x: image.affine_transform(x, K.ops.convert_to_numpy(deep)[0], fill_mode="reflect"), trains=False)
+
+    def own_maps(x, interpolation="bilinear"):
+        turn = ops.reshape(ops.tanh(ops.mean(x, axis=(1, 2, 3))), (-1, 1))
+        return image.affine_transform(x, turn * points([[0.1, -0.2, 0.5, 0.2, 0.1, -0.3, 0.01, 0.02]]).astype("f4") + points(maps).astype("f4"), interpolation, "reflect")
+
+    yield Form("affine_transform of own maps", rgb, own_maps, trains=False)
+    yield Form("affine_transform of own maps nearest", rgb, lambda x: own_maps(x, "nearest"), trains=False)
     start, end = [[0, 0], [6, 0], [0, 5], [6, 5]], [[0.5, -0.5], [5, 1], [1, 4.5], [7, 6]]
-    points = lambda p: K.ops.convert_to_numpy(p)
     for how in ("bilinear", "nearest"):
         yield Form("perspective_transform %s" % how, rgb,
                    lambda x, i=how: image.perspective_transform(x, points(start), points(end), interpolation=i, fill_value=0.3), trains=False)
