@@ -176,6 +176,70 @@ static void ST4_reduce_ST6_all_reduce(void **state)
     }
 }
 
+/* -- ST6: of a table that rows look into a gradient is sparse; it comes beside a dense one, each the sum over all rows
+ * --
+ */
+
+enum {
+    TABLE = 5
+};
+
+static artel_status trace_sparse(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    artel_variable *const *pair = user; /* a table, and a row of as many numbers */
+    artel_value wanted[2] = {artel_graph_variable(g, pair[0]), artel_graph_variable(g, pair[1])};
+    artel_value found = artel_graph_op(g, "take", (artel_value[]){wanted[0], in[1]}, 2, "{\"axis\": 0}");
+    artel_value sum = artel_graph_binary(g, "add", found, wanted[1]);
+    artel_value each = artel_graph_binary(g, "multiply", in[0], sum);
+    each = artel_graph_op(g, "sum", &each, 1, "{\"axis\": 1}");
+    return artel_graph_gradients(g, artel_graph_reduce(g, ARTEL_REDUCTION_SUM, each), wanted, 2, out);
+}
+
+static void check_sparse(rows_stage *s, artel_function *f, int rows)
+{
+    int32_t place[BATCH];
+    float sparse[TABLE * WIDTH], dense[WIDTH], all[TABLE * WIDTH] = {0}, total[WIDTH] = {0};
+    const artel_array in[2] = {{ARTEL_DTYPE_FLOAT32, {2, {rows, WIDTH}}, rows_of},
+                               {ARTEL_DTYPE_INT32, {1, {rows}}, place}},
+                      out[2] = {{.dtype = ARTEL_DTYPE_FLOAT32, .data = sparse},
+                                {.dtype = ARTEL_DTYPE_FLOAT32, .data = dense}};
+    for (int i = 0; i < BATCH * WIDTH; i++) rows_of[i] = (float)(i * 37 % 53) / 8 - 3;
+    for (int i = 0; i < BATCH; i++) place[i] = i * i % TABLE; /* 0, 1 and 4: others have no gradient */
+    for (int i = 0; i < rows * WIDTH; i++) {
+        all[place[i / WIDTH] * WIDTH + i % WIDTH] += rows_of[i];
+        total[i % WIDTH] += rows_of[i];
+    }
+    api_ok(s->ctx, conformance_run(&s->on, f, in, 2, out, 2));
+    for (int i = 0; i < TABLE * WIDTH; i++) assert_true(sparse[i] == all[i]);
+    for (int i = 0; i < WIDTH; i++) assert_true(dense[i] == total[i]);
+}
+
+static void ST6_sparse_and_dense(void **state)
+{
+    const artel_argument arguments[2] = {{.name = "x", .shape = {1, {WIDTH}}},
+                                         {"place", ARTEL_DTYPE_INT32, false, {0, {0}}}};
+    (void)state;
+    for (int f = 0; f < conformance_count; f++) {
+        rows_stage s = rows_begin(&conformance_forms[f]);
+        artel_variable *pair[2];
+        artel_variable_options v = ARTEL_VARIABLE_OPTIONS_INIT;
+        artel_function_options o = ARTEL_FUNCTION_OPTIONS_INIT;
+        artel_function *function;
+        v.name = "table";
+        v.shape = (artel_shape){2, {TABLE, WIDTH}};
+        api_ok(s.ctx, artel_variable_create(s.strategy, &v, &pair[0]));
+        v.name = "row";
+        v.shape = (artel_shape){1, {WIDTH}};
+        api_ok(s.ctx, artel_variable_create(s.strategy, &v, &pair[1]));
+        o.arguments = arguments;
+        o.argument_count = o.output_count = 2;
+        api_ok(s.ctx, artel_function_create(s.strategy, &o, trace_sparse, pair, &function));
+        bool here = conformance_start(&s.on);
+        for (int rows = BATCH; rows > 0 && here; rows -= 5) check_sparse(&s, function, rows);
+        rows_end(&s);
+    }
+}
+
 /* -- ST7, VA1, VA2, VA3: what all replicas have computed is written on all; totals do not depend on their number -- */
 
 /* NAN: this task only serves. */
@@ -282,6 +346,7 @@ int main(int argc, char **argv)
                                       cmocka_unit_test(ST2_default_and_ST10_replicas),
                                       cmocka_unit_test(ST3_run_ST5_gather_ST8_distribute_ST9_results),
                                       cmocka_unit_test(ST4_reduce_ST6_all_reduce),
+                                      cmocka_unit_test(ST6_sparse_and_dense),
                                       cmocka_unit_test(ST7_update_VA1_mirrored_VA2_on_read_VA3_restore),
                                       cmocka_unit_test(ST13_random),
                                       cmocka_unit_test(VA4_invalid_variables)};
