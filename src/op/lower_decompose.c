@@ -104,13 +104,13 @@ static void factors(const given *g)
 /* A list: -1 where a line is to be turned. */
 static artel__hlo_value sign_of(artel__hlo *h, artel__hlo_value x)
 {
-    const artel__hlo_type *type = artel__hlo_type_of(h, x);
+    const artel__hlo_type type = *artel__hlo_type_of(h, x);
     artel__hlo_value size = artel__hlo_unary(h, "abs", x), most = artel__hlo_reduce(h, "maximum", 0, size, 1u << 2);
     most = artel__grid_multiply(h, most, artel__hlo_number(h, 1 - EQUAL, most));
     artel__hlo_value column = artel__grid_index(h, x, 2);
     artel__hlo_value among = artel__hlo_compare(h, "GE", size, artel__grid_by_line(h, most, size));
-    artel__hlo_value first = artel__hlo_reduce(h, "minimum", (double)type->dim[2],
-                                               artel__grid_only(h, among, column, (double)type->dim[2]), 1u << 2);
+    artel__hlo_value first = artel__hlo_reduce(h, "minimum", (double)type.dim[2],
+                                               artel__grid_only(h, among, column, (double)type.dim[2]), 1u << 2);
     artel__hlo_value here = artel__hlo_compare(h, "EQ", column, artel__grid_by_line(h, first, column));
     artel__hlo_value number = artel__grid_sum(h, artel__grid_only(h, here, x, 0), 2);
     return artel__grid_only(h, artel__hlo_compare(h, "LT", number, artel__hlo_number(h, 0, number)),
@@ -120,8 +120,8 @@ static artel__hlo_value sign_of(artel__hlo *h, artel__hlo_value x)
 /* A grid of 0 and 1 that brings lines into the order of their values, equals as they come. */
 static artel__hlo_value order_of(artel__hlo *h, artel__hlo_value value, const char *how)
 {
-    const artel__hlo_type *type = artel__hlo_type_of(h, value);
-    artel__hlo_value square = artel__grid_zeros(h, type->dim[0], type->dim[1], type->dim[1]);
+    const artel__hlo_type type = *artel__hlo_type_of(h, value);
+    artel__hlo_value square = artel__grid_zeros(h, type.dim[0], type.dim[1], type.dim[1]);
     artel__hlo_value own = artel__grid_by_line(h, value, square), other = artel__grid_by_column(h, value, square);
     artel__hlo_value equal =
         artel__hlo_binary(h, "and", artel__hlo_compare(h, "EQ", other, own), artel__grid_place(h, square, "GT"));
@@ -243,7 +243,8 @@ static artel__hlo_value turn_symmetric(const given *g, artel__hlo_value value[2]
     t = rotated(h, rotated(h, t, 1, &r), 2, &r);
     artel__hlo_value half = scalar(h, (double)(count / 2)), line = artel__grid_index(h, t, 1),
                      column = artel__grid_index(h, t, 2);
-    half = artel__hlo_broadcast(h, half, artel__hlo_type_of(h, line), NULL);
+    artel__hlo_type index = *artel__hlo_type_of(h, line);
+    half = artel__hlo_broadcast(h, half, &index, NULL);
     artel__hlo_value pair =
         artel__hlo_compare(h, "EQ", artel__hlo_unary(h, "abs", artel__grid_subtract(h, line, column)), half);
     part[0] = part[1] = r.due;
@@ -258,9 +259,9 @@ static artel__hlo_value turn_symmetric(const given *g, artel__hlo_value value[2]
 /* With zeros behind the last line and column where their number is odd. */
 static artel__hlo_value even(artel__hlo *h, artel__hlo_value x, bool columns)
 {
-    const artel__hlo_type *type = artel__hlo_type_of(h, x);
+    const artel__hlo_type type = *artel__hlo_type_of(h, x);
     artel__hlo_type one = {.dtype = ARTEL_DTYPE_FLOAT64};
-    const int64_t none[3] = {0}, high[] = {0, type->dim[1] % 2, columns ? type->dim[2] % 2 : 0};
+    const int64_t none[3] = {0}, high[] = {0, type.dim[1] % 2, columns ? type.dim[2] % 2 : 0};
     return high[1] || high[2] ? artel__hlo_pad(h, x, artel__hlo_splat(h, 0, &one), none, high, none) : x;
 }
 
@@ -298,16 +299,16 @@ static artel__hlo_value turn_singular(const given *g, artel__hlo_value value[2],
 /* A list orthogonal to the lines before `turn`, of length 1: the best of what is left of the axes. */
 static artel__hlo_value complete(artel__hlo *h, artel__hlo_value t, artel__hlo_value turn)
 {
-    const artel__hlo_type *type = artel__hlo_type_of(h, t);
-    artel__hlo_type alone = artel__grid_type(type->dim[0], 1, type->dim[2]);
+    const artel__hlo_type type = *artel__hlo_type_of(h, t);
+    artel__hlo_type alone = artel__grid_type(type.dim[0], 1, type.dim[2]);
     t = artel__grid_only(h, artel__grid_where(h, t, 1, "LT", turn), t, 0);
     artel__hlo_value taken = artel__grid_sum(h, artel__grid_multiply(h, t, t), 1);
     artel__hlo_value left = artel__grid_subtract(h, artel__hlo_number(h, 1 + EQUAL, taken), taken);
     artel__hlo_value most = artel__hlo_reduce(h, "maximum", -1, left, 2), place = artel__grid_index(h, left, 1);
     most = artel__grid_subtract(h, most, artel__hlo_number(h, EQUAL, most));
     artel__hlo_value among = artel__hlo_compare(h, "GE", left, artel__grid_spread(h, most, left));
-    artel__hlo_value best = artel__hlo_reduce(h, "minimum", (double)type->dim[2],
-                                              artel__grid_only(h, among, place, (double)type->dim[2]), 2);
+    artel__hlo_value best =
+        artel__hlo_reduce(h, "minimum", (double)type.dim[2], artel__grid_only(h, among, place, (double)type.dim[2]), 2);
     artel__hlo_value x = artel__hlo_convert(h, artel__hlo_compare(h, "EQ", place, artel__grid_spread(h, best, place)),
                                             ARTEL_DTYPE_FLOAT64);
     for (int turns = 0; turns < 2; turns++) { /* twice is enough (Parlett, The Symmetric Eigenvalue Problem, 6.9) */
@@ -319,22 +320,23 @@ static artel__hlo_value complete(artel__hlo *h, artel__hlo_value t, artel__hlo_v
     artel__hlo_value size = artel__hlo_unary(h, "sqrt", artel__grid_sum(h, artel__grid_multiply(h, line, line), 2));
     line = artel__hlo_binary(h, "divide", line, artel__grid_by_line(h, size, line));
     line = artel__grid_multiply(h, line, artel__grid_by_line(h, sign, line));
-    return artel__hlo_reshape(h, line, artel__hlo_type_of(h, x));
+    artel__hlo_type list = artel__list_type(type.dim[0], type.dim[2]);
+    return artel__hlo_reshape(h, line, &list);
 }
 
 /* Lines of t beyond those with a singular value that is more than rounding. */
 static artel__hlo_value completed(const given *g, artel__hlo_value t, artel__hlo_value value)
 {
     artel__hlo *h = g->h;
-    const artel__hlo_type *type = artel__hlo_type_of(h, t);
-    artel__hlo_type list = artel__list_type(g->outer, type->dim[1]), one = {.dtype = ARTEL_DTYPE_FLOAT64};
-    int64_t more[] = {0, type->dim[1] - g->k}, none[] = {0, 0};
+    const artel__hlo_type type = *artel__hlo_type_of(h, t);
+    artel__hlo_type list = artel__list_type(g->outer, type.dim[1]), one = {.dtype = ARTEL_DTYPE_FLOAT64};
+    int64_t more[] = {0, type.dim[1] - g->k}, none[] = {0, 0};
     artel__hlo_value all = more[1] ? artel__hlo_pad(h, value, artel__hlo_splat(h, 0, &one), none, more, none) : value;
     artel__hlo_value least = artel__hlo_reduce(h, "maximum", 0, value, 2);
     least = artel__grid_multiply(h, least, artel__hlo_number(h, NOTHING, least));
     artel__hlo_value has = artel__hlo_compare(h, "GT", all, artel__hlo_broadcast(h, least, &list, (const int[]){0}));
     artel__hlo_loop loop;
-    artel__hlo_loop_begin(h, scalar(h, (double)type->dim[1]), &t, 1, &loop);
+    artel__hlo_loop_begin(h, scalar(h, (double)type.dim[1]), &t, 1, &loop);
     artel__hlo_value now = loop.carried[0];
     artel__hlo_value mark = artel__hlo_binary(h, "and", artel__grid_where(h, now, 1, "EQ", loop.turn),
                                               artel__grid_by_line(h, artel__hlo_unary(h, "not", has), now));

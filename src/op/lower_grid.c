@@ -121,8 +121,8 @@ artel__hlo_value artel__grid_diagonal(artel__hlo *h, artel__hlo_value x)
 /* One place of an axis of a grid, as a list. */
 static artel__hlo_value cut(artel__hlo *h, artel__hlo_value x, int axis, artel__hlo_value which)
 {
-    const artel__hlo_type *type = artel__hlo_type_of(h, x);
-    int64_t size[] = {type->dim[0], axis == 1 ? 1 : type->dim[1], axis == 2 ? 1 : type->dim[2]};
+    const artel__hlo_type type = *artel__hlo_type_of(h, x);
+    int64_t size[] = {type.dim[0], axis == 1 ? 1 : type.dim[1], axis == 2 ? 1 : type.dim[2]};
     artel__hlo_type list = artel__list_type(size[0], size[1] * size[2]);
     artel__hlo_value zero = artel__hlo_number(h, 0, which),
                      first[] = {zero, axis == 1 ? which : zero, axis == 2 ? which : zero};
