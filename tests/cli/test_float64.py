@@ -153,17 +153,15 @@ def table_of_numbers(row, folder):
 def refused(row, folder):
     model, data = start(row, folder)
     plain = os.path.join(folder, "m.json")
-    for layer, word in (("RandomZoom", "height_factor"), ("CategoryEncoding", "num_tokens")):
+    for layer, word in (("Hashing", "num_bins"), ("CategoryEncoding", "num_tokens")):
         with open(plain, "w") as f:
             json.dump({"module": "keras", "class_name": "Sequential", "config": {"name": "m", "layers": [
                 {"module": "keras.layers", "class_name": "InputLayer", "config": {"batch_shape": [None, 4, 4, 4, 2], "dtype": "float64", "name": "i"}},
                 {"module": "keras.layers", "class_name": layer, "config": {"name": "odd", "dtype": "float64", word: 2, "kernel_size": 2}}]}}, f)
         ran = artel("summary", plain)
         expect(ran.rc == 1 and '"odd"' in ran.err and "float64" in ran.err, layer, ran.rc, ran.first)
-    for more, word in ((("--optimizer", "SGD:loss_scale_factor=2.0"), "float64"), (("--strategy", "parameter-server"), "float64")):
-        before = ("launch", "-n", 2, "--ps", 1) if "parameter-server" in more else ()
-        ran = fit(folder, model, data, *more, before=before, rc=1)
-        expect(word in ran.err, *more, "says", ran.err[-300:])
+    ran = fit(folder, model, data, "--strategy", "parameter-server", before=("launch", "-n", 2, "--ps", 1), rc=1)
+    expect("float64" in ran.err, "parameter servers:", ran.err[-300:])
     ran = artel("convert", model, os.path.join(folder, "m.onnx"))
     expect(ran.rc == 1 and "float64" in ran.err, "an ONNX file:", ran.rc, ran.first)
     return ""
