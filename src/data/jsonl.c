@@ -338,8 +338,11 @@ static artel_status jsonl_load_text(artel__source *source, int array, const arte
     ARTEL_TRY(artel__source_alloc(source, (size_t)state->lines.count * bytes + 1, &block));
     memset(block, 0, (size_t)state->lines.count * bytes);
     for (int64_t i = 0; i < state->lines.count && status == ARTEL_OK; i++) {
-        if (state->lines.files[artel__lines_file_of(&state->lines, i)].blob != NULL) /* else nobody reads it here */
+        const artel__lines_file *file = &state->lines.files[artel__lines_file_of(&state->lines, i)];
+        if (file->blob != NULL)
             status = load_line(source, feature, i, &room, (uint8_t *)block + (size_t)i * bytes);
+        else if (!source->apart) /* else nobody reads it here */
+            status = artel__part_missing(source, file->path);
     }
     artel__unfold_room_fini(source->ctx, &room);
     *out = block;

@@ -362,6 +362,7 @@ def text_and_more(scene):
         for h in range(2):
             shutil.copy2(hosts[2] + "/p-%d.index" % k, hosts[h])
         shutil.copy2(hosts[2] + "/p-%d" % k, hosts[k % 2])
+    says(["data", "make", "jsonl:%s/p-*#text" % hosts[0], "--output", scene.path("texts")], "p-1", "only the file's index")
     fit = lambda h, *more: ["fit", model, "--data", "jsonl:%s/p-*#label=y" % hosts[h], "--batch-size", 8, "--epochs", 2, "--threads", 1, "--verbose", 0, "--json", *more]
     one = artel(*fit(2))
     expect(one.rc == 0, one.err)
