@@ -53,9 +53,10 @@ bool artel__part_has_index(const char *path)
 static artel_status read_index(artel_context *ctx, const char *name, artel__part_index *out, bool *good)
 {
     ARTEL_TRY(artel__map_file(ctx, name, &out->mapping));
-    const uint8_t *bytes = out->mapping.bytes, *at = bytes + sizeof magic;
+    const uint8_t *bytes = out->mapping.bytes;
     *good = out->mapping.size >= HEAD && memcmp(bytes, magic, sizeof magic) == 0;
     if (*good) {
+        const uint8_t *at = bytes + sizeof magic;
         out->size = artel__bytes_take(&at, 8);
         out->rows = artel__bytes_take(&at, 8);
         out->ends = artel__bytes_take(&at, 8);
