@@ -45,6 +45,7 @@ static void keep_told(artel__numbers *n, int part, uint64_t install, const doubl
 {
     double *to = told_at(n, part);
     size_t half = (size_t)n->count + 1;
+    if (n->install[part] != install) memset(to, 0, bytes_of(n->count)); /* of another state */
     for (int k = 0; k < 2; k++, to += half, buffer += half) {
         if (buffer[0] > 0) memcpy(to, buffer, half * sizeof *to);
     }
@@ -126,7 +127,6 @@ artel_status artel__numbers_agree(artel__numbers *n, artel__served_part *p, arte
     artel__store_take_sums(p->store, squares, gate);
     p->squares = squares;
     p->pending = NULL;
-    p->has_told = false;
     *ready = true;
     return ARTEL_OK;
 }

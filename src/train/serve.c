@@ -191,6 +191,7 @@ static artel_status apply(artel__served_part *p, const artel__lane_head *in)
     ARTEL_TRY(artel__served_mark(p, in->item));
     if (p->before) artel__served_keep(p, in->item);
     ARTEL_TRY(artel__store_apply(p->store, in->rate, in->flags & ARTEL__FLAG_ASSIGN));
+    p->has_told = false; /* not before: what is not applied after all is void */
     artel__served_log_applied(p, in->item);
     return ARTEL_OK;
 }

@@ -42,7 +42,7 @@ static artel_status list_entries(artel__served_part *s)
         s->bytes[l] = artel__entries_bytes(s->list[l], s->count[l]);
     }
     ARTEL_TRY(artel__row_list_make(&s->arena, &s->division, s->number, &s->tables));
-    most += 3 * s->tables.count + 3;
+    most += 3 * s->tables.count + 4; /* a copy: the placing, what is kept, numbers, items */
     ARTEL_TRY(artel__calloc(s->fit->ctx, (size_t)most, sizeof *s->piece, "parameter server", &block));
     s->piece = block;
     return ARTEL_OK;

@@ -66,7 +66,7 @@ struct artel__served_part {
     double *numbers;             /* numbers.h; NULL: no update wants any */
     double squares;              /* of the update that is applied next */
     artel__served_call *pending; /* whose update is in its place, and waits for other parts */
-    bool has_told;               /* they have been told this one's numbers */
+    bool has_told;               /* they have been told the numbers of one that is not applied yet */
     uint64_t telling;            /* a bit for each server that has not answered yet */
     artel__lane_slot *tell;      /* by number of the server */
     uint8_t *before; /* sync:K: 1 + the item that was applied last (0: none was), and the values before; else NULL */
