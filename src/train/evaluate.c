@@ -374,7 +374,6 @@ static artel_status prepare_scattering(pass *p)
 static artel_status run_predict(pass *p)
 {
     ARTEL_TRY(prepare_scattering(p));
-
     int64_t rows = p->fit.at.units * p->batch_size < p->rows ? p->fit.at.units * p->batch_size : p->rows;
     ARTEL_TRY(make_predictions(p, rows, &p->predictions));
     return run_pass(p, predict_batch);

@@ -2,8 +2,8 @@
 /* Who holds a part from here on: the coordinator's decision at the beginning of a generation, when no update is under
  * way.
  *
- * A head acknowledges nothing that its copies have not applied, so each of them has whatever was acknowledged; the one
- * with most updates is the head. A holder of an epoch before the part's last assignment was left out then, and what it
+ * A head acknowledges nothing that its copies do not have, so each of them has whatever was acknowledged; the one with
+ * most updates is the head. A holder of an epoch before the part's last assignment was left out then, and what it
  * has is void. An epoch counts for the part when all who were named have heard it: an assignment that was not finished
  * changes nothing, for no item is dealt out before it is. Nobody acts without the one coordinator of the generation, so
  * no two servers ever are heads of a part in it; which of two coordinators may act is decided before (meet.c).

@@ -108,7 +108,7 @@ static artel_status give(artel__replica *replica, const artel__step *step, int c
     artel__session *session = replica->session;
     artel__comm_parcel *parcel = replica->mode[replica->computing].mixed.parcel;
     const artel__comm *comm = artel__group_comm(session->group, replica->index);
-    int count = 0, before = 0;
+    int count = 0, before = -1;
     if (!is_root(replica)) parcel[count++] = (artel__comm_parcel){.peer = 0, .data = data, .bytes = bytes};
     for (int r = 1; r < session->ranks && is_root(replica); r++) {
         int task = firsts ? artel__mesh_task_of(session->cluster, r) : r;
