@@ -132,7 +132,7 @@ static inline artel_variable_options artel_variable_options_init(void)
 #endif
 
 /* A mirrored variable: every replica has the same bits, for only what all of them have computed is ever written.
- * Errors: ARTEL_ERROR_INVALID (a name that exists, a shape, an initializer that is none, or beside values),
+ * Errors: ARTEL_ERROR_INVALID (a name that exists, a shape, an initializer that is none, or beside values,
  * a string that is no UTF-8), ARTEL_ERROR_UNSUPPORTED (an element type other than float32, float64 and string; float64
  * over parameter servers; strings in a cluster, or with a byte of 0). Of strings no function, optimizer or device takes
  * a variable (ARTEL_ERROR_UNSUPPORTED). */
