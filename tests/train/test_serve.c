@@ -16,6 +16,7 @@
 #include "help_fit.h"
 #include "help_lane.h"
 #include "net/inproc.h"
+#include "train/numbers.h"
 #include "train/servers.h"
 
 enum {
@@ -452,6 +453,48 @@ static void what_was_kept_goes_with_a_copy(void **state)
     artel__slot_fini(b->ctx, &given);
 }
 
+/* sync:2. A head that has agreed with all parts about an update, and whose generation ends before it has applied it,
+ * does not tell that again: the shares are made anew. Neither does it stay where another state has been installed. */
+static void what_was_told_is_void_where_it_is_not_applied(void **state)
+{
+    fit_bench b;
+    artel__served_part *p = NULL;
+    artel__endpoint endpoint = {.rank = 0};
+    artel__numbers n = {.count = 0};
+    artel__served_call at = {.room = 0};
+    bool ready = false;
+    (void)state;
+    fit_open_mlp(&b, ROWS);
+    fit_expect(&b, artel_model_compile(b.model, "adam:global_clipnorm=0.1", NULL, NULL), ARTEL_OK);
+    artel__fit fit = {
+        .ctx = b.ctx, .model = b.model, .options = fit_options(&b, BATCH, 1, 1), .role = ARTEL__ROLE_SERVER};
+    fit.options.consistency = "sync:2";
+    artel__arena_init(&fit.arena, fit.ctx);
+    fit_expect(&b, artel__fit_open(&fit, b.data), ARTEL_OK);
+    artel__service service = {
+        .fit = &fit, .endpoint = &endpoint, .servers = 1, .some = 2, .rule = {.partitioner = "none", .mean = true}};
+    assert_int_equal(artel__numbers_begin(&n, &service), ARTEL_OK);
+    assert_int_equal(artel__served_make(&fit, &service, 0, 1, NULL, &p), ARTEL_OK);
+    p->install = INSTALLED;
+    size_t half = (size_t)n.count + 1;
+    for (int i = 0; i < 2; i++) { /* the first time the generation ends */
+        assert_int_equal(artel__numbers_agree(&n, p, &at, NULL, &service, &ready), ARTEL_OK);
+        assert_true(ready && p->numbers[half] == 1 && n.told[half] == 1);
+        if (i == 0) artel__numbers_withdraw(p, NULL, &service);
+        assert_true(p->numbers[half] == (i == 0 ? 0 : 1));
+        p->install += i == 0; /* all go back */
+    }
+    p->numbers[half] = 0;
+    p->numbers[0] = 2;
+    p->install++;
+    assert_int_equal(artel__numbers_tell_again(&n, p, NULL, &service), ARTEL_OK);
+    assert_true(n.told[0] == 2 && n.told[half] == 0);
+    artel__served_drop(p);
+    artel__numbers_fini(&n);
+    artel__fit_close(&fit);
+    fit_close(&b);
+}
+
 static void a_head_answers_when_its_copy_has_it(void **state)
 {
     bench *b = *state;
@@ -643,6 +686,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(of_two_at_once_one_counts, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(a_share_is_made_again_of_the_variables_before, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(what_was_kept_goes_with_a_copy, open_bench, close_bench),
+        cmocka_unit_test(what_was_told_is_void_where_it_is_not_applied),
         cmocka_unit_test_setup_teardown(a_chief_with_a_majority_is_remembered, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(a_head_answers_when_its_copy_has_it, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(a_busy_part_is_not_dropped, open_bench, close_bench),
