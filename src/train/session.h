@@ -266,7 +266,7 @@ void artel__session_predictions(const artel__session *session, int output, artel
 /* The same, each row to the place that it has in the feed; `scratch` has room for those of the batch. */
 void artel__session_scatter(const artel__session *session, int output, artel_dtype dtype, const artel__batch *batch,
                             void *scratch, void *values);
-/* INVALID where an output has another shape in batches of another length, so that rows make no array. */
+/* UNSUPPORTED where an output has another shape in batches of another length, so that rows make no array. */
 artel_status artel__session_check_outputs(const artel__session *session);
 
 const artel__objective *artel__session_objective(const artel__session *session, artel__mode mode);
