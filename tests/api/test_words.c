@@ -103,36 +103,38 @@ static void test_refusals(void **state)
     artel_string word = WORD("\xC3(");
     float number = 0;
     api_ok(s.ctx, declare(strategy, "a/classes", WORDS, classes, &v));
-    refused(&s, declare(strategy, "a.classes", 1, NULL, &other), ARTEL_ERROR_INVALID, "but for dots");
-    refused(&s, declare(strategy, "b", 1, &word, &other), ARTEL_ERROR_INVALID, "UTF-8");
+    api_refused(s.ctx, declare(strategy, "a.classes", 1, NULL, &other), ARTEL_ERROR_INVALID, "but for dots");
+    api_refused(s.ctx, declare(strategy, "b", 1, &word, &other), ARTEL_ERROR_INVALID, "UTF-8");
     word = (artel_string){"a\0b", 3};
-    refused(&s, declare(strategy, "b", 1, &word, &other), ARTEL_ERROR_UNSUPPORTED, "a byte of 0");
+    api_refused(s.ctx, declare(strategy, "b", 1, &word, &other), ARTEL_ERROR_UNSUPPORTED, "a byte of 0");
     word = (artel_string){NULL, 3};
-    refused(&s, declare(strategy, "b", 1, &word, &other), ARTEL_ERROR_INVALID, "element 0 has none");
-    refused(&s, declare(strategy, "b", 0, NULL, &other), ARTEL_ERROR_INVALID, "no elements");
+    api_refused(s.ctx, declare(strategy, "b", 1, &word, &other), ARTEL_ERROR_INVALID, "element 0 has none");
+    api_refused(s.ctx, declare(strategy, "b", 0, NULL, &other), ARTEL_ERROR_INVALID, "no elements");
     artel_variable_options o = ARTEL_VARIABLE_OPTIONS_INIT;
     o.name = "b";
     o.dtype = ARTEL_DTYPE_STRING;
     o.initializer = "zeros";
-    refused(&s, artel_variable_create(strategy, &o, &other), ARTEL_ERROR_INVALID, "nothing draws strings");
-    refused(&s, artel_variable_read(v, &number, 1), ARTEL_ERROR_INVALID, "1 elements of 3");
-    refused(&s, artel_variable_read_as(v, ARTEL_DTYPE_INT32, &number, WORDS), ARTEL_ERROR_INVALID, "holds strings");
-    refused(&s, artel_variable_assign(v, &number, WORDS), ARTEL_ERROR_INVALID, "holds strings");
+    api_refused(s.ctx, artel_variable_create(strategy, &o, &other), ARTEL_ERROR_INVALID, "nothing draws strings");
+    api_refused(s.ctx, artel_variable_read(v, &number, 1), ARTEL_ERROR_INVALID, "1 elements of 3");
+    api_refused(s.ctx, artel_variable_read_as(v, ARTEL_DTYPE_INT32, &number, WORDS), ARTEL_ERROR_INVALID,
+                "holds strings");
+    api_refused(s.ctx, artel_variable_assign(v, &number, WORDS), ARTEL_ERROR_INVALID, "holds strings");
     artel_string bad[WORDS] = {WORD("x"), WORD("y"), WORD("\xC3(")};
-    refused(&s, artel_variable_assign_as(v, ARTEL_DTYPE_STRING, bad, WORDS), ARTEL_ERROR_INVALID, "element 2");
+    api_refused(s.ctx, artel_variable_assign_as(v, ARTEL_DTYPE_STRING, bad, WORDS), ARTEL_ERROR_INVALID, "element 2");
     holds(s.ctx, v, class_text);
-    refused(&s, artel_optimizer_create(strategy, "sgd", &v, 1, &optimizer), ARTEL_ERROR_UNSUPPORTED, "a/classes");
-    refused(&s, artel_variable_set_device(v, "/job:ps/task:0"), ARTEL_ERROR_UNSUPPORTED, "a/classes");
+    api_refused(s.ctx, artel_optimizer_create(strategy, "sgd", &v, 1, &optimizer), ARTEL_ERROR_UNSUPPORTED,
+                "a/classes");
+    api_refused(s.ctx, artel_variable_set_device(v, "/job:ps/task:0"), ARTEL_ERROR_UNSUPPORTED, "a/classes");
     artel_device_setter_options d = ARTEL_DEVICE_SETTER_OPTIONS_INIT;
     api_ok(s.ctx, artel_device_setter_create(s.ctx, &d, &setter));
-    refused(&s, artel_device_setter_place(setter, &v, 1), ARTEL_ERROR_UNSUPPORTED, "a/classes");
+    api_refused(s.ctx, artel_device_setter_place(setter, &v, 1), ARTEL_ERROR_UNSUPPORTED, "a/classes");
     artel_device_setter_destroy(setter);
     const artel_argument argument = {"x", ARTEL_DTYPE_FLOAT32, false, {0, {0}}};
     artel_function_options p = ARTEL_FUNCTION_OPTIONS_INIT;
     p.arguments = &argument;
     p.argument_count = p.output_count = 1;
-    refused(&s, artel_function_create(strategy, &p, trace_read, v, &f), ARTEL_ERROR_UNSUPPORTED, "a/classes");
-    refused(&s, artel_function_create(strategy, &p, trace_assign, v, &f), ARTEL_ERROR_UNSUPPORTED, "a/classes");
+    api_refused(s.ctx, artel_function_create(strategy, &p, trace_read, v, &f), ARTEL_ERROR_UNSUPPORTED, "a/classes");
+    api_refused(s.ctx, artel_function_create(strategy, &p, trace_assign, v, &f), ARTEL_ERROR_UNSUPPORTED, "a/classes");
     artel_strategy_destroy(strategy);
     end(&s);
 }
@@ -169,7 +171,7 @@ static void test_checkpoints(void **state)
     assert_true(value == 7);
     artel_strategy_destroy(strategy);
     strategy = declared(s.ctx, 1, &words, &number); /* another shape: nothing is taken */
-    refused(&s, artel_strategy_restore(strategy, folder, &step), ARTEL_ERROR_CORRUPT, "classes of strings");
+    api_refused(s.ctx, artel_strategy_restore(strategy, folder, &step), ARTEL_ERROR_CORRUPT, "classes of strings");
     api_ok(s.ctx, artel_variable_read(number, &value, 1));
     assert_true(value == 0);
     artel_strategy_destroy(strategy);
