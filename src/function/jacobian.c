@@ -87,7 +87,7 @@ static artel_value matrix(const jacobian *j, const artel_value *slope, int i)
     for (int64_t k = 0; k < j->elements; k++) {
         artel_value x = slope[k * j->count + i];
         if (x < 0) x = artel_graph_unary(g, "zeros_like", j->wanted[i]);
-        part[k] = reshaped(g, x, rows, &one, &shape);
+        part[k] = j->elements > 1 ? reshaped(g, x, rows, &one, &shape) : x; /* one is not joined with others */
     }
     return reshaped(g, joined(g, part, j->elements, rows), rows, &j->shape, &shape);
 }

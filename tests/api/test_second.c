@@ -343,9 +343,49 @@ static void test_jacobian_by_shared(void **state)
     artel_context_destroy(ctx);
 }
 
+static artel_status trace_long(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    artel_value square = artel_graph_unary(g, "square", in[0]), w = artel_graph_variable(g, user);
+    artel_value y = artel_graph_op(g, "sum", &square, 1, "{\"axis\": [1, 2, 3, 4, 5, 6, 7]}");
+    artel_graph_jacobians(g, y, in, 1, &out[0]);
+    return artel_graph_jacobians(g, artel_graph_unary(g, "sum", artel_graph_unary(g, "square", w)), &w, 1, &out[1]);
+}
+
+/* Of one number, by row and not, by as many axes as there may be. */
+static void test_jacobian_by_all_axes(void **state)
+{
+    (void)state;
+    artel_context *ctx = api_context();
+    artel_strategy *s;
+    artel_variable *w;
+    artel_function *f;
+    artel_function_options o = ARTEL_FUNCTION_OPTIONS_INIT;
+    artel_variable_options v = ARTEL_VARIABLE_OPTIONS_INIT;
+    const artel_shape whole = {8, {1, 1, 2, 1, 1, 1, 2, 1}};
+    const artel_argument argument = {.name = "x", .shape = {7, {1, 2, 1, 1, 1, 2, 1}}};
+    float x[4] = {1, -2, 3, 0}, found[2][4];
+    const artel_array in = {ARTEL_DTYPE_FLOAT32, whole, x};
+    artel_array out[2] = {{.dtype = ARTEL_DTYPE_FLOAT32, .data = found[0]},
+                          {.dtype = ARTEL_DTYPE_FLOAT32, .data = found[1]}};
+    v.name = "w";
+    v.shape = whole;
+    v.initial = x;
+    o.arguments = &argument;
+    o.argument_count = 1;
+    o.output_count = 2;
+    api_ok(ctx, artel_strategy_create(ctx, NULL, &s));
+    api_ok(ctx, artel_variable_create(s, &v, &w));
+    api_ok(ctx, artel_function_create(s, &o, trace_long, w, &f));
+    api_ok(ctx, artel_function_run(f, &in, 1, out, 2));
+    for (int i = 0; i < 8; i++) assert_true(found[i / 4][i % 4] == 2 * x[i % 4]);
+    artel_strategy_destroy(s);
+    artel_context_destroy(ctx);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_jacobian_by_shared), cmocka_unit_test(test_second_order),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_jacobian_by_shared),
+                                       cmocka_unit_test(test_jacobian_by_all_axes), cmocka_unit_test(test_second_order),
                                        cmocka_unit_test(test_limits), cmocka_unit_test(test_matrices)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
