@@ -42,11 +42,11 @@ static artel_status check_elements(const artel_variable *v, const artel_string *
 static artel_status take(artel_variable *v, const artel_string *from)
 {
     artel__words *w = v->words;
-    size_t bytes = 0;
+    size_t bytes = (size_t)w->count;
     void *block;
     ARTEL_TRY(check_elements(v, from));
-    for (int64_t i = 0; i < w->count; i++) {
-        if (__builtin_add_overflow(bytes, (from ? from[i].length : 0) + 1, &bytes))
+    for (int64_t i = 0; from && i < w->count; i++) {
+        if (__builtin_add_overflow(bytes, from[i].length, &bytes))
             return artel__fail_memory(v->strategy->ctx, w->name, SIZE_MAX);
     }
     ARTEL_TRY(artel__alloc(v->strategy->ctx, (size_t)w->count * sizeof(artel_string) + bytes, w->name, &block));

@@ -110,6 +110,7 @@ static void test_refusals(void **state)
     word = (artel_string){NULL, 3};
     api_refused(s.ctx, declare(strategy, "b", 1, &word, &other), ARTEL_ERROR_INVALID, "element 0 has none");
     api_refused(s.ctx, declare(strategy, "b", 0, NULL, &other), ARTEL_ERROR_INVALID, "no elements");
+    api_refused(s.ctx, declare(strategy, "b", INT64_C(1) << 60, NULL, &other), ARTEL_ERROR_NO_MEMORY, "b");
     artel_variable_options o = ARTEL_VARIABLE_OPTIONS_INIT;
     o.name = "b";
     o.dtype = ARTEL_DTYPE_STRING;
