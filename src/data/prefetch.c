@@ -368,11 +368,11 @@ int64_t artel__prefetch_spent(artel__prefetch *p)
 static void say_pace(artel__prefetch *p)
 {
     if (p->taken == 0) return;
+    uint32_t turn = atomic_load(&p->pace->turn) + 1;
+    if (p->paced != turn) atomic_fetch_add(&p->pace->at_work, 1); /* first: whoever sees its rows sees a reader, too */
+    p->paced = turn;
     atomic_fetch_add(&p->pace->rows, p->taken);
     atomic_fetch_add(&p->pace->ns, artel__now_ns() - p->taken_ns);
-    uint32_t turn = atomic_load(&p->pace->turn) + 1;
-    if (p->paced != turn) atomic_fetch_add(&p->pace->at_work, 1);
-    p->paced = turn;
 }
 
 artel_status artel__prefetch_take(artel__prefetch *p, artel__pool *pool, const uint64_t *rows, int64_t count,
