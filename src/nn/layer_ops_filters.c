@@ -186,17 +186,17 @@ static artel_status read_map(const artel__layer *layer, const artel__call *call,
     return ARTEL_OK;
 }
 
-/* A constant for each row. */
-static artel__value_id by_row(artel__graph *graph, artel__value_id x, const artel_shape *shape, const float *numbers)
+/* What all rows have in common, for each of them. */
+static artel__value_id by_row(artel__graph *graph, artel__value_id x, artel__value_id common)
 {
-    artel_shape one = {.rank = shape->rank};
+    if (graph->status < 0 || common < 0) return ARTEL__NO_VALUE;
+    artel_shape one = {.rank = graph->value[common].shape.rank};
     for (int i = 0; i < one.rank; i++) one.dim[i] = 1;
     artel__value_id zero = artel__op_reduce(graph, ARTEL__REDUCE_SUM, artel__op_fill_like(graph, x, 0), 7, false);
-    return artel__op_add(graph, artel__op_reshape(graph, zero, &one),
-                         artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, shape, numbers));
+    return artel__op_add(graph, artel__op_reshape(graph, zero, &one), common);
 }
 
-/* Eight numbers, constant or of each row; the last two are of perspective. Nothing flows back to them, as in
+/* Eight numbers, constant, of all rows or of each; the last two are of perspective. Nothing flows back to them, as in
  * TensorFlow.
  */
 static artel_status read_transform(const artel__layer *layer, const artel__call *call, artel__value_id x,
@@ -211,13 +211,15 @@ static artel_status read_transform(const artel__layer *layer, const artel__call 
         const artel_shape *numbers = &graph->value[own].shape;
         if (numbers->rank != 1 || numbers->dim[0] != 8)
             return artel__raw_refuse(layer, "a transform that is not eight numbers for each image");
-        *out = artel__op_stop_gradient(graph, artel__op_cast(graph, artel__as_float(graph, own), ARTEL_DTYPE_FLOAT32));
+        own = artel__op_stop_gradient(graph, artel__op_cast(graph, artel__as_float(graph, own), ARTEL_DTYPE_FLOAT32));
+        ARTEL_TRY(graph->status);
+        *out = graph->value[own].domain == ARTEL__DOMAIN_GLOBAL ? by_row(graph, x, own) : own;
         return graph->status;
     }
     if (!artel__raw_constant(call, json, &shape, &given) || artel_shape_count(&shape) != 8)
         return artel__raw_refuse(layer, "a transform that is not eight numbers, for all images or for each");
     artel_shape numbers = artel__shape(1, (int64_t)(given[6] != 0 || given[7] != 0 ? 8 : 6));
-    *out = by_row(graph, x, &numbers, given);
+    *out = by_row(graph, x, artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, &numbers, given));
     return graph->status;
 }
 
@@ -234,7 +236,7 @@ artel_status artel__raw_affine_transform(artel__layer *layer, artel__call *call)
     return graph->status;
 }
 
-/* Four corners, constant or of each row. */
+/* Four corners, constant, of all rows or of each. */
 static artel_status read_corners(const artel__layer *layer, const artel__call *call, const char *key, int position,
                                  artel__value_id x, artel__value_id *out)
 {
@@ -245,9 +247,13 @@ static artel_status read_corners(const artel__layer *layer, const artel__call *c
     if (*out >= 0) {
         *out = artel__as_float(call->graph, *out);
         ARTEL_TRY(call->graph->status);
-        if (artel__shape_equal(&call->graph->value[*out].shape, &corners)) return ARTEL_OK;
+        const artel__value *own = &call->graph->value[*out];
+        if (artel__shape_equal(&own->shape, &corners)) {
+            if (own->domain == ARTEL__DOMAIN_GLOBAL) *out = by_row(call->graph, x, *out);
+            return call->graph->status;
+        }
     } else if (artel__raw_constant(call, json, &shape, &given) && artel_shape_count(&shape) == 8) {
-        *out = by_row(call->graph, x, &corners, given);
+        *out = by_row(call->graph, x, artel__op_constant(call->graph, ARTEL_DTYPE_FLOAT32, &corners, given));
         return call->graph->status;
     }
     return artel__raw_refuse(layer, "corners that are no four points for all images, or for each");

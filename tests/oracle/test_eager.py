@@ -70,6 +70,7 @@ for begin, end, step in itertools.product(edges, edges, (1, 2, 7, -1, -3)):
 X, Y = random.normal(0, 1, (4, 5)).astype("float32"), random.normal(0, 1, (4, 5)).astype("float32")
 CUBE, M = random.normal(0, 1, (2, 3, 4)).astype("float32"), random.normal(0, 1, (5, 3)).astype("float32")
 IMAGE, KERNEL = random.normal(0, 1, (2, 6, 6, 3)).astype("float32"), random.normal(0, 1, (3, 3, 3, 2)).astype("float32")
+CORNERS = np.array([[0, 0], [5, 0], [0, 5], [5, 5]], "float32")
 SQUARE = (np.eye(3) * 4 + random.normal(0, 0.3, (3, 3))).astype("float32")
 INT, INDEX = random.integers(-9, 9, (4, 5)).astype("int32"), np.array([2, 0, 3], "int32")
 SPD = (SQUARE @ SQUARE.T).astype("float32")
@@ -114,6 +115,8 @@ CASES += [
     ("average_pool", lambda x: ops.average_pool(x, 2), (IMAGE,), {"pool_size": 2}), ("inv", ops.linalg.inv, (SQUARE,), {}), ("det", ops.linalg.det, (SQUARE,), {}),
     ("cholesky", ops.linalg.cholesky, (SPD,), {}), ("solve", ops.linalg.solve, (SQUARE, M[:3]), {}),
     ("take_along_axis", lambda x, i: ops.take_along_axis(x, i, axis=1), (X, np.abs(INT) % 5), {"axis": 1}),
+    ("affine_transform", ops.image.affine_transform, (IMAGE, np.array([1.1, 0.1, -0.3, 0.05, 0.9, 0.2, 0.01, 0], "f4")), {}),
+    ("perspective_transform", ops.image.perspective_transform, (IMAGE, CORNERS, CORNERS + np.array([[0.3, 0.2], [-0.4, 0.1], [0.2, -0.3], [-0.1, -0.6]], "f4")), {}),
 ]
 for ARRAY in (CUBE, INT[:, :4].reshape(2, 2, 4), CUBE > 0):
     PLACE = {"start_indices": [0, 1, 2], "shape": [2, 1, 2]}
