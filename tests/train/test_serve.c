@@ -94,6 +94,14 @@ static void change_generation(bench *b)
     begin_generation(b);
 }
 
+/* Steps of some workers from the next generation on. */
+static void take_some(bench *b, int workers)
+{
+    end_generation(b);
+    b->service.some = workers;
+    begin_generation(b);
+}
+
 static void open_service(bench *b)
 {
     b->service = (artel__service){.fit = &b->fit,
@@ -353,7 +361,7 @@ static void a_share_is_made_again_of_the_variables_before(void **state)
     bench *b = *state;
     static float ones[1 << 16];
     for (size_t i = 0; i < sizeof ones / sizeof *ones; i++) ones[i] = 1;
-    b->service.some = 2;
+    take_some(b, 2);
     give_part(b, head_of_part);
     int count = list_pieces(b, ARTEL__PART_UPDATE);
     for (int i = 0; i < count; i++) {
@@ -424,7 +432,7 @@ static void what_was_kept_goes_with_a_copy(void **state)
     } kept = {1, {0}};
     static float twos[1 << 12];
     for (size_t i = 0; i < sizeof twos / sizeof *twos; i++) twos[i] = 2;
-    b->service.some = 2;
+    take_some(b, 2);
     size_t bytes =
         sizeof kept.number + artel__entries_bytes(b->entry, list_pieces(b, ARTEL__PART_VALUES)); /* all are 0 */
     assert_in_range(bytes, sizeof kept.number + 1, sizeof kept);
