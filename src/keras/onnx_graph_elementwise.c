@@ -239,10 +239,17 @@ static void write_integer(site *s)
 }
 
 const artel__onnx_operation artel__onnx_elementwise[] = {
-    {&artel__op_unary_def, write_unary, true, 0},       {&artel__op_binary_def, write_binary, true, 0},
-    {&artel__op_compare_def, write_compare, true, 0},   {&artel__op_logical_def, write_logical, true, 0},
-    {&artel__op_select_def, write_select, true, 0},     {&artel__op_cast_def, write_cast, true, 0},
-    {&artel__op_narrow_def, write_same, true, 0},       {&artel__op_stop_gradient_def, write_same, true, 0},
-    {&artel__op_constant_def, write_constant, true, 0}, {&artel__op_fill_def, write_fill, true, 0},
-    {&artel__op_integer_def, write_integer, true, 0},   {NULL, NULL, false, 0},
+    {&artel__op_unary_def, write_unary, true, 0},
+    {&artel__op_binary_def, write_binary, true, 0},
+    {&artel__op_compare_def, write_compare, true, 0},
+    {&artel__op_logical_def, write_logical, true, 0},
+    {&artel__op_select_def, write_select, true, 0},
+    {&artel__op_cast_def, write_cast, true, 0},
+    {&artel__op_narrow_def, write_same, true, 0},
+    {&artel__op_stop_gradient_def, write_same, true, 0},
+    {&artel__op_constant_def, write_constant, true, 0},
+    {&artel__op_fill_def, write_fill, true, 0},
+    {&artel__op_integer_def, write_integer, true, 0},
+    {&artel__op_stand_in_def, write_same, true, 1u << 1},
+    {NULL, NULL, false, 0},
 };

@@ -86,6 +86,7 @@ static int close_bench(void **state)
         artel__free(b->ctx, b->c.kept[i].image);
         artel__free(b->ctx, b->c.taken[i].image);
     }
+    artel__free(b->ctx, b->c.counters);
     pthread_cond_destroy(&b->c.changed);
     pthread_mutex_destroy(&b->c.mutex);
     b->strategy->servers = 0;
