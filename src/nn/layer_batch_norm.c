@@ -182,9 +182,14 @@ typedef struct statistics {
     artel__value_id mean, variance, member, positions; /* positions: how many stand behind them */
 } statistics;
 
+/* In float64 the limits keep their digits. */
 static artel__value_id limited(artel__graph *graph, artel__value_id x, double least, double most)
 {
     if (least == -INFINITY && most == INFINITY) return x;
+    if (graph->real == ARTEL_DTYPE_FLOAT64) {
+        if (least != -INFINITY) x = artel__op_binary(graph, ARTEL__BINARY_MAX, x, artel__op_scalar(graph, least));
+        return most == INFINITY ? x : artel__op_binary(graph, ARTEL__BINARY_MIN, x, artel__op_scalar(graph, most));
+    }
     return artel__op_unary(graph, ARTEL__UNARY_CLIP, (float[]){(float)least, (float)most, 0}, x);
 }
 
@@ -192,8 +197,10 @@ static artel__value_id limited(artel__graph *graph, artel__value_id x, double le
 static void move_deviation(artel__graph *graph, const artel__batch_norm *norm, artel__value_id stddev,
                            artel__value_id batch)
 {
-    artel__value_id kept = artel__op_affine(graph, stddev, (float)norm->momentum, 0),
-                    added = artel__op_affine(graph, batch, (float)(1 - norm->momentum), 0);
+    bool wide = graph->real == ARTEL_DTYPE_FLOAT64;
+    double old = wide ? norm->momentum : (float)norm->momentum,
+           part = wide ? 1 - norm->momentum : (float)(1 - norm->momentum);
+    artel__value_id kept = artel__op_affine(graph, stddev, old, 0), added = artel__op_affine(graph, batch, part, 0);
     artel__value_id moved = artel__op_add(graph, kept, added);
     artel__value_id less =
         artel__op_affine(graph, artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, moved), 1, -norm->epsilon);
@@ -221,7 +228,9 @@ static void correct(artel__graph *graph, artel__batch_norm *norm, const renorm *
 {
     artel__value_id above = artel__op_affine(graph, of->variance, 1, norm->epsilon);
     artel__value_id stddev = artel__op_unary(graph, ARTEL__UNARY_SQRT, NULL, above);
-    artel__value_id least = artel__op_scalar(graph, (double)sqrtf((float)norm->epsilon));
+    double rounded = (float)norm->epsilon; /* Keras casts it, by way of float32, and takes its root */
+    bool wide = graph->real == ARTEL_DTYPE_FLOAT64;
+    artel__value_id least = artel__op_scalar(graph, wide ? sqrt(rounded) : (double)sqrtf((float)rounded));
     artel__value_id by = artel__op_binary(graph, ARTEL__BINARY_MAX, own->stddev, least);
     artel__value_id r = artel__op_binary(graph, ARTEL__BINARY_DIV, stddev, by);
     artel__value_id d =
@@ -300,9 +309,6 @@ static artel_status call_norm(artel__layer *layer, artel__call *call)
                                      "a mask of %d axes with an input of %d is not supported",
                                      graph->value[mask].shape.rank + 1, rank + 1);
         graph->precision = ARTEL_DTYPE_FLOAT32; /* Keras, too, puts these together in float32 */
-        if (wide && c->renorm)
-            return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "leave renorm out, or use the policy float32",
-                                     "renorm does not compute in float64");
         artel__value_id member =
             graph->batch_groups > 1 ? artel__op_batch_groups(graph, graph->batch_groups) : ARTEL__NO_VALUE;
         renorm own = {.momentum = c->renorm_momentum, .limits = layer->own};

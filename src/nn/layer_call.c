@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "nn/activity.h"
 #include "nn/layer_ops.h"
 #include "nn/model.h"
 #include "nn/record.h"
@@ -199,17 +200,8 @@ static void add_extra(artel__graph *graph, artel__value_id sum)
     graph->extra = artel__op_add(graph, before, artel__op_cast(graph, sum, dtype));
 }
 
-void artel__layer_penalise(artel__graph *graph, const artel__regularizer *regularizer, artel__value_id x)
+static artel__value_id sums_of_sizes(artel__graph *graph, const artel__regularizer *regularizer, artel__value_id x)
 {
-    if (regularizer->orthogonal != 0 && graph->status == ARTEL_OK)
-        graph->status = artel__fail(
-            artel__graph_context(graph), ARTEL_ERROR_UNSUPPORTED, graph->scope, "use L1 or L2",
-            "activity_regularizer: OrthogonalRegularizer compares the rows of a batch, which is not supported");
-    if (artel__regularizer_is_none(regularizer) || graph->status < 0 || x < 0 ||
-        (graph->value[x].dtype != ARTEL_DTYPE_FLOAT32 && graph->value[x].dtype != ARTEL_DTYPE_FLOAT64))
-        return;
-    artel_dtype outer = graph->precision;
-    graph->precision = ARTEL_DTYPE_FLOAT32;
     artel__value_id sum = ARTEL__NO_VALUE;
     if (regularizer->l1 != 0)
         sum = artel__op_affine(graph, artel__op_unary(graph, ARTEL__UNARY_ABS, NULL, x), (float)regularizer->l1, 0);
@@ -219,8 +211,19 @@ void artel__layer_penalise(artel__graph *graph, const artel__regularizer *regula
         sum = sum < 0 ? squares : artel__op_add(graph, sum, squares);
     }
     uint32_t axes = (1u << graph->value[x].shape.rank) - 1u;
-    if (axes) sum = artel__op_reduce(graph, ARTEL__REDUCE_SUM, sum, axes, false);
-    add_extra(graph, sum);
+    return axes ? artel__op_reduce(graph, ARTEL__REDUCE_SUM, sum, axes, false) : sum;
+}
+
+void artel__layer_penalise(artel__graph *graph, const artel__regularizer *regularizer, artel__value_id x)
+{
+    if (artel__regularizer_is_none(regularizer) || graph->status < 0 || x < 0 ||
+        (graph->value[x].dtype != ARTEL_DTYPE_FLOAT32 && graph->value[x].dtype != ARTEL_DTYPE_FLOAT64))
+        return;
+    artel_dtype outer = graph->precision;
+    graph->precision = ARTEL_DTYPE_FLOAT32;
+    artel__value_id sum = regularizer->orthogonal != 0 ? artel__regularizer_activity(graph, regularizer, x)
+                                                       : sums_of_sizes(graph, regularizer, x);
+    if (sum >= 0) add_extra(graph, sum);
     graph->precision = outer;
 }
 

@@ -3,12 +3,15 @@
  *
  * Orthogonal: with X' the rows of X divided by their norms (by 1e-7 where that is less) and P = X' X'^T without its
  * diagonal, n of them, penalty = c sum |P|, c = factor / (n (n - 1)),   dX' = 2 c sign(P) X',   dX = (dX' - X' (rows of
- * dX' . X')) / norm After keras/src/regularizers/regularizers.py.
+ * dX' . X')) / norm After keras/src/regularizers/regularizers.py. Of an activity X has the rows of the global batch,
+ * and each adds its part of the penalty, over the rows, to its loss.
  */
 #include <string.h>
 
-#include "nn/parts.h"
+#include "nn/activity.h"
 #include "nn/record.h"
+#include "op/all_rows.h"
+#include "op/batch_rows.h"
 #include "op/elementwise.h"
 #include "op/optimize.h"
 #include "op/reduce.h"
@@ -173,4 +176,86 @@ artel__value_id artel__regularizer_gradient(artel__graph *graph, const artel__re
     }
     if (gradient < 0) gradient = artel__op_fill_like(graph, variable, 0);
     return artel__op_regularise(graph, gradient, variable, regularizer->l1, regularizer->l2);
+}
+
+/* -- of activities -- */
+
+static artel__value_id over_axes(artel__graph *graph, artel__value_id x, uint32_t axes)
+{
+    return artel__op_reduce(graph, ARTEL__REDUCE_SUM, x, axes, false);
+}
+
+/* Of the root of `squares`, at most 1e7. */
+static artel__value_id inverse_root(artel__graph *graph, artel__value_id squares)
+{
+    const float least[3] = {0, 1e7f, 0};
+    return artel__op_unary(graph, ARTEL__UNARY_CLIP, least, artel__op_unary(graph, ARTEL__UNARY_RSQRT, NULL, squares));
+}
+
+/* 0 on the diagonal of [n][n], else 1; of the dtype of `like`. */
+static artel__value_id others_than_own(artel__graph *graph, int64_t n, artel__value_id like)
+{
+    artel_shape shape = artel__shape(2, n, n);
+    float *others = artel__arena_alloc(graph->arena, (size_t)(n * n), sizeof *others);
+    if (!others) graph->status = ARTEL_ERROR_NO_MEMORY;
+    if (graph->status < 0) return ARTEL__NO_VALUE;
+    for (int64_t i = 0; i < n * n; i++) others[i] = i / n == i % n ? 0.0f : 1.0f;
+    artel__value_id value = artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, &shape, others);
+    return artel__op_cast(graph, value, graph->value[like].dtype);
+}
+
+/* P of the columns is one number of the whole batch; each row has its part of it. */
+static artel__value_id columns_apart(artel__graph *graph, const artel__regularizer *r, artel__value_id x)
+{
+    int64_t k = graph->value[x].shape.dim[0];
+    artel_shape down = artel__shape(2, k, (int64_t)1), across = artel__shape(2, (int64_t)1, k);
+    artel__value_id squares = artel__op_batch_sums(graph, artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, x));
+    artel__value_id unit = times(graph, x, inverse_root(graph, squares));
+    artel__value_id all = artel__op_batch_sums(
+        graph, times(graph, artel__op_reshape(graph, unit, &down), artel__op_reshape(graph, unit, &across)));
+    if (graph->status < 0) return ARTEL__NO_VALUE;
+    artel__value_id cosine = times(graph, all, others_than_own(graph, k, all));
+    artel__value_id sum = over_axes(graph, artel__op_unary(graph, ARTEL__UNARY_ABS, NULL, cosine), 3);
+    sum = artel__op_affine(graph, sum, k > 1 ? r->orthogonal / ((double)k * ((double)k - 1)) : 0, 0);
+    artel__value_id nothing = artel__op_fill_like(graph, over_axes(graph, x, 1), 0);
+    artel__value_id rows = artel__op_batch_sums(graph, artel__op_affine(graph, nothing, 0, 1));
+    return artel__op_add(graph, nothing, artel__op_binary(graph, ARTEL__BINARY_DIV, sum, rows));
+}
+
+/* The sum of |cosine| of a row with all others. The other rows count as numbers; since each pair is met from both of
+ * its rows, a row's gradient is twice that of its own sum. */
+static artel__value_id rows_apart(artel__graph *graph, const artel__regularizer *r, artel__value_id x)
+{
+    artel__value_id squares = over_axes(graph, artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, x), 1);
+    if (graph->status < 0 || graph->batch_size < 1) return ARTEL__NO_VALUE;
+    bool wide = graph->value[x].dtype == ARTEL_DTYPE_FLOAT64;
+    artel__value_id inverse = inverse_root(graph, squares);
+    artel_shape one = artel__shape(1, (int64_t)1);
+    artel__value_id unit = times(graph, x, artel__op_reshape(graph, inverse, &one));
+    artel__value_id given = artel__op_stop_gradient(graph, unit);
+    artel__value_id others = turned(graph, artel__op_all_rows(graph, given));
+    if (graph->status < 0) return ARTEL__NO_VALUE;
+    artel_shape columns = artel__shape(1, graph->value[others].shape.dim[1]);
+    artel__value_id cosine = artel__op_product(graph, unit, wide ? others : artel__op_panels(graph, others),
+                                               ARTEL__NO_VALUE, 1, &columns, ARTEL__FUSED_NONE);
+    artel__value_id sum = over_axes(graph, artel__op_unary(graph, ARTEL__UNARY_ABS, NULL, cosine), 1);
+    sum = artel__op_binary(graph, ARTEL__BINARY_SUB, sum, over_axes(graph, times(graph, unit, given), 1));
+    artel__value_id rows = artel__op_batch_sums(graph, artel__op_fill_like(graph, squares, 1));
+    artel__value_id pairs = times(graph, rows, artel__op_affine(graph, rows, 1, -1));
+    pairs = artel__op_binary(graph, ARTEL__BINARY_MAX, pairs, artel__op_fill_like(graph, pairs, 1));
+    sum = artel__op_binary(graph, ARTEL__BINARY_DIV, artel__op_affine(graph, sum, r->orthogonal, 0), pairs);
+    return artel__op_binary(graph, ARTEL__BINARY_SUB, artel__op_affine(graph, sum, 2, 0),
+                            artel__op_stop_gradient(graph, sum));
+}
+
+artel__value_id artel__regularizer_activity(artel__graph *graph, const artel__regularizer *regularizer,
+                                            artel__value_id x)
+{
+    if (graph->status < 0) return ARTEL__NO_VALUE;
+    if (graph->value[x].shape.rank == 1)
+        return regularizer->columns ? columns_apart(graph, regularizer, x) : rows_apart(graph, regularizer, x);
+    graph->status = artel__fail(artel__graph_context(graph), ARTEL_ERROR_INVALID, graph->scope,
+                                "use it for matrices, as Keras does", "OrthogonalRegularizer: the activity has %d axes",
+                                graph->value[x].shape.rank + 1);
+    return ARTEL__NO_VALUE;
 }

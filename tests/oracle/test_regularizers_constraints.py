@@ -72,7 +72,9 @@ CASES = [
     Case("orthogonal-columns", dense(kernel_regularizer=lambda: R.OrthogonalRegularizer(0.5, "columns")), fit=("--replicas", 2)),
     # beyond the list of docs/coverage.md: right, or refused by name
     Case("activity", dense(activity_regularizer=lambda: R.L2(0.01)), may_refuse="activity_regularizer"),
-    Case("orthogonal-activity", dense(activity_regularizer=lambda: R.OrthogonalRegularizer(0.01)), refuse="OrthogonalRegularizer"),
+    # Keras takes full batches alone for rows
+    Case("orthogonal-activity-rows", dense(activity_regularizer=lambda: R.OrthogonalRegularizer(0.8)), fit=("--replicas", 2)),
+    Case("orthogonal-activity-columns", dense(activity_regularizer=lambda: R.OrthogonalRegularizer(0.8, "columns")), rows=75),
     Case("max-norm", dense(kernel_constraint=lambda: C.MaxNorm(0.8)), may_refuse="kernel_constraint"),
     Case("non-neg", dense(kernel_constraint=lambda: C.NonNeg()), may_refuse="kernel_constraint"),
     Case("unit-norm", dense(kernel_constraint=lambda: C.UnitNorm(axis=0)), may_refuse="kernel_constraint"),
