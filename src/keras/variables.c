@@ -151,7 +151,14 @@ void *artel__keras_fetch(const artel_model *model, artel__arena *arena, const ar
     void *plain = artel__arena_alloc(arena, (size_t)count + 1, artel_dtype_size(source->dtype));
     if (!plain) return NULL;
     artel__state_fetch(model->weights, variable->index, plain);
-    return artel__keras_merge(model, arena, variable->layer, variable->variable, plain) < 0 ? NULL : plain;
+    if (!artel__variable_narrow(source) || !variable->variable->adapters)
+        return artel__keras_merge(model, arena, variable->layer, variable->variable, plain) < 0 ? NULL : plain;
+    float *sum = artel__arena_alloc(arena, (size_t)count + 1, sizeof *sum);
+    if (!sum) return NULL;
+    artel__convert(source->dtype, plain, ARTEL_DTYPE_FLOAT32, sum, count);
+    if (artel__keras_merge(model, arena, variable->layer, variable->variable, sum) < 0) return NULL;
+    artel__convert(ARTEL_DTYPE_FLOAT32, sum, source->dtype, plain, count);
+    return plain;
 }
 
 /* kernel [rows][columns] += scale a [rows][rank] b [rank][columns] */

@@ -59,16 +59,12 @@ artel_status artel__adapters_declare(artel__layer *layer, const artel__adapters 
         return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "remove one of the two, as Keras asks",
                                  "a kernel with \"lora_rank\" and a constraint is not supported");
     const artel__variable *kernel = &layer->variables->item[layer->variable[adapters->kernel].index];
-    if (artel__variable_narrow(kernel))
-        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "use a mixed policy, which keeps variables in float32",
-                                 "\"lora_rank\" with variables of %s is not supported",
-                                 artel_dtype_name(kernel->dtype));
     artel_shape a = kernel->shape, b = artel__shape(2, rank, a.dim[a.rank - 1]);
     a.dim[a.rank - 1] = rank;
     int first = layer->variable_count;
     bool wide = kernel->dtype == ARTEL_DTYPE_FLOAT64; /* whose products read weights as they are */
     ARTEL_TRY(declare(layer, adapters, "a", &a, wide ? 0 : adapters->rows));
-    ARTEL_TRY(declare(layer, adapters, "b", &b, wide ? 0 : rank));
+    ARTEL_TRY(declare(layer, adapters, "b", &b, wide || adapters->sums ? 0 : rank));
     artel__layer_variable *own = &layer->variable[adapters->kernel];
     own->frozen = true;
     own->adapters = first;

@@ -25,6 +25,7 @@ typedef struct artel__adapters {
     int kernel;
     const char *name; /* "lora_kernel" */
     int64_t rows;
+    bool sums;                        /* b is no matrix of products, either */
     const artel__weight_parts *parts; /* of the kernel: both have its regulariser, and it may have no constraint */
 } artel__adapters;
 artel_status artel__adapters_declare(artel__layer *layer, const artel__adapters *adapters);

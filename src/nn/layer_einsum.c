@@ -8,6 +8,7 @@
  * stands for kept axes. Shapes of kernel and bias after keras/src/layers/core/einsum_dense.py.
  */
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "nn/adapters.h"
@@ -40,6 +41,7 @@ typedef struct einsum_parts {
     artel_shape columns;     /* of the created axes */
     bool has_bias, fused;    /* the bias covers exactly the created axes */
     bool plain;              /* the kernel is no matrix as it stands: sums of products */
+    bool sums;               /* so are its adapters */
     artel_shape partial;     /* output_shape of the config, -1 where open */
 } einsum_parts;
 
@@ -256,12 +258,12 @@ static artel_status build_einsum(artel__layer *layer, const artel__call *call)
     if (!kernel_shape(parts, &kernel, &rows)) return refuse(layer);
     ARTEL_TRY(artel__layer_declare(layer, "kernel", &kernel, rows, true, &parts->kernel));
     ARTEL_TRY(declare_bias(layer, parts));
-    ARTEL_TRY(artel__adapters_declare(
-        layer, &(artel__adapters){.kernel = 0, .name = "lora_kernel", .rows = rows, .parts = &parts->kernel}));
-    if (!artel__adapters_of(layer, 0) || (parts->created > 0 && !parts->plain)) return ARTEL_OK;
-    return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED,
-                             "use an equation whose kernel has its contracted axes first and new axes behind",
-                             "\"lora_rank\" with the equation \"%s\" is not supported", c->equation);
+    parts->sums = parts->plain || parts->created == 0;
+    return artel__adapters_declare(layer, &(artel__adapters){.kernel = 0,
+                                                             .name = "lora_kernel",
+                                                             .rows = parts->sums ? 0 : rows,
+                                                             .sums = parts->sums,
+                                                             .parts = &parts->kernel});
 }
 
 /* The input with its kept axes first and the contracted ones behind, in the kernel's order. `order` receives the
@@ -291,7 +293,7 @@ static artel_status call_matrix(artel__layer *layer, artel__call *call, artel__v
     artel__graph *graph = call->graph;
     char order[LETTERS * 2];
     artel__value_id x = arrange_input(graph, parts, artel__as_float(graph, call->in[0].value), order);
-    int a = artel__adapters_of(layer, 0);
+    int a = parts->sums ? 0 : artel__adapters_of(layer, 0);
     artel__value_id y =
         artel__op_product(graph, x, artel__layer_weight(layer, graph, 0), parts->fused ? bias : ARTEL__NO_VALUE,
                           parts->contracted, &parts->columns, fusion);
@@ -313,15 +315,60 @@ static artel_status call_matrix(artel__layer *layer, artel__call *call, artel__v
     return ARTEL_OK;
 }
 
-/* The batch, which the axes leave out, is '@'. */
-static artel_status call_sum(artel__layer *layer, artel__call *call, artel__value_id *out)
+/* The sum of products of a value with rows and a weight; the batch, which their axes leave out, is '@'. */
+static artel_status sum_up(const artel__layer *layer, const artel__call *call, const artel__value_id values[2],
+                           const char *const axes[3], artel__value_id *out)
+{
+    char in[4 * LETTERS], result[4 * LETTERS];
+    snprintf(in, sizeof in, "@%s", axes[0]);
+    snprintf(result, sizeof result, "@%s", axes[2]);
+    return artel__raw_sum_of_products(layer, call, values, (const char *[]){in, axes[1], result}, out);
+}
+
+static artel_status call_sum(const artel__layer *layer, const artel__call *call, artel__value_id *out)
+{
+    const einsum_axes *axes = &((const einsum_parts *)layer->own)->axes;
+    artel__value_id values[2] = {call->in[0].value, artel__layer_weight(layer, call->graph, 0)};
+    return sum_up(layer, call, values, (const char *[]){axes->in, axes->kernel, axes->out}, out);
+}
+
+/* A letter that none of the axes has. */
+static char free_letter(const einsum_axes *axes)
+{
+    char letter = 'a';
+    while (strchr(axes->in, letter) || strchr(axes->kernel, letter) || strchr(axes->out, letter))
+        letter = (char)(letter == 'z' ? 'A' : letter + 1);
+    return letter;
+}
+
+/* What adapters a [kernel's axes but the last][r] and b [r][last] add: the input meets first the one that leaves
+ * less, b where it has the last axis itself. */
+static artel_status add_adapters(const artel__layer *layer, const artel__call *call, artel__value_id *y)
 {
     const einsum_parts *parts = layer->own;
-    char in[LETTERS + 1] = "@", result[LETTERS + 1] = "@";
-    artel__value_id values[2] = {call->in[0].value, artel__layer_weight(layer, call->graph, 0)};
-    strcat(in, parts->axes.in);
-    strcat(result, parts->axes.out);
-    return artel__raw_sum_of_products(layer, call, values, (const char *[]){in, parts->axes.kernel, result}, out);
+    const einsum_axes *axes = &parts->axes;
+    artel__graph *graph = call->graph;
+    int n = artel__adapters_of(layer, 0), last = (int)strlen(axes->kernel) - 1, kept = 0;
+    char rank = free_letter(axes), a[2 * LETTERS], b[] = {rank, axes->kernel[last], 0}, between[3 * LETTERS];
+    bool b_first = strchr(axes->in, axes->kernel[last]) != NULL;
+    snprintf(a, sizeof a, "%.*s%c", last, axes->kernel, rank);
+    const char *first = b_first ? b : a, *second = b_first ? a : b;
+    for (const char *at = axes->in; *at; at++) {
+        if (strchr(axes->out, *at) || strchr(second, *at)) between[kept++] = *at;
+    }
+    for (const char *at = first; *at; at++) {
+        if (!strchr(axes->in, *at)) between[kept++] = *at;
+    }
+    between[kept] = 0;
+    artel__value_id more, values[2] = {call->in[0].value, artel__layer_weight(layer, graph, n + b_first)};
+    ARTEL_TRY(sum_up(layer, call, values, (const char *[]){axes->in, first, between}, &more));
+    values[0] = more;
+    values[1] = artel__layer_weight(layer, graph, n + !b_first);
+    ARTEL_TRY(sum_up(layer, call, values, (const char *[]){between, second, axes->out}, &more));
+    double scale = layer->variable[0].adapter_scale;
+    if (scale != 1) more = artel__op_affine(graph, more, scale, 0);
+    *y = artel__op_add(graph, *y, more);
+    return graph->status;
 }
 
 static artel_status call_einsum(artel__layer *layer, artel__call *call)
@@ -335,6 +382,7 @@ static artel_status call_einsum(artel__layer *layer, artel__call *call)
                 !artel__adapters_of(layer, 0);
     ARTEL_TRY(parts->plain ? call_sum(layer, call, &y)
                            : call_matrix(layer, call, bias, relu ? ARTEL__FUSED_RELU : ARTEL__FUSED_NONE, &y));
+    if (parts->sums && artel__adapters_of(layer, 0)) ARTEL_TRY(add_adapters(layer, call, &y));
     if (parts->has_bias && !parts->fused) y = artel__op_add(graph, y, bias);
     artel__call_return(call, relu ? y : artel__activation_apply(graph, &parts->activation, y));
     return ARTEL_OK;
