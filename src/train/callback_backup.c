@@ -60,4 +60,5 @@ const artel__callback_def artel__callback_backup = {
     .options = backup_options,
     .set = backup_set,
     .train_end = backup_train_end,
+    .over = backup_train_end,
 };

@@ -297,6 +297,15 @@ artel_status artel__callbacks_train_end(artel__fit *fit)
     return ARTEL_OK;
 }
 
+artel_status artel__callbacks_over(artel__fit *fit)
+{
+    for (int i = 0; i < fit->callbacks.count; i++) {
+        artel__callback *callback = &fit->callbacks.list[i];
+        if (callback->def->over) ARTEL_TRY(callback->def->over(fit, callback));
+    }
+    return ARTEL_OK;
+}
+
 const double *artel__callbacks_told(const artel__fit *fit, int *out_count)
 {
     int count = 0;

@@ -22,6 +22,7 @@ typedef struct artel__callback_def {
     void (*around_test)(artel__fit *fit, artel__callback *callback, bool begins); /* a batch of validation */
     artel_status (*epoch_end)(artel__fit *fit, artel__callback *callback);
     artel_status (*train_end)(artel__fit *fit, artel__callback *callback);
+    artel_status (*over)(artel__fit *fit, artel__callback *callback);      /* had ended before this process began */
     artel_status (*take_over)(artel__fit *fit, artel__callback *callback); /* writes `owed` */
 } artel__callback_def;
 
@@ -58,5 +59,8 @@ bool artel__monitor_exists(const artel__fit *fit, const char *monitor);
 bool artel__monitor_value(artel__fit *fit, const artel__callback *callback, const char *monitor, double *out);
 /* Copies the weights of this moment into the callback. */
 artel_status artel__callback_keep_weights(artel__fit *fit, artel__callback *callback);
+
+/* Of a run that had ended when it was opened: no other hook is called. */
+artel_status artel__callbacks_over(artel__fit *fit);
 
 #endif

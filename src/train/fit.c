@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/threads.h"
 #include "train/audit.h"
+#include "train/callbacks.h"
 #include "train/content.h"
 #include "train/deal.h"
 #include "train/options.h"
@@ -136,7 +137,9 @@ static artel_status fit_model(artel_model *model, artel_data *data, const artel_
     artel_status status = artel__fit_open(&fit, data);
     if (status == ARTEL_OK && !artel__session_cluster(fit.session)) status = artel__fit_report_plan(&fit);
     fit.at.ended = artel__checkpointer_finished(&fit);
+    bool over = fit.at.ended;
     if (status == ARTEL_OK && !fit.options.dry_run) status = run_fit(&fit);
+    if (status == ARTEL_OK && over && !fit.options.dry_run) status = artel__callbacks_over(&fit);
     status = artel__fit_end(&fit, status);
     if (fit.session && fit.history && !artel__session_is_cache(fit.session)) status = finish(&fit, status);
     if (status == ARTEL_OK && !fit.options.dry_run) status = end_event(&fit);

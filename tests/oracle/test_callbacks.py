@@ -26,6 +26,7 @@ class Row:
     data: str = ""
     weights: bool = False  # two outputs, sample weights for each
     fails: str = ""  # Keras raises an error, and artel names this
+    restored: bool = False  # a run of three epochs that another one of six goes on with
 
 
 SCHEDULE = {"class_name": "ExponentialDecay", "module": "keras.optimizers.schedules", "registered_name": None,
@@ -104,6 +105,7 @@ ROWS += [
     Row("scores-by-class", [("CSVLogger", {"filename": "@/log.csv"})], keras={"validation_split": 0.3}, args=("--validation-split", 0.3),
         files=("log.csv",), **LISTS),
     Row("scores-by-class-two-replicas", args=("--replicas", 2), **LISTS),
+    Row("backup-restored", optimizer=lambda: O.SGD(0.05, momentum=0.9), restored=True),
     Row("weights-by-output", weights=True, epochs=2),
     Row("weights-by-output-listed", weights=True, epochs=2, keras={"validation_split": 0.25},
         args=("--validation-split", 0.25), data="#x,q,p,q_sample_weight,p_sample_weight"),
@@ -184,10 +186,67 @@ def build(row, folder):
     return model, x, y, {}
 
 
+def restored(row, folder, keras_only):
+    """BackupAndRestore: where a second run begins, its weights beside those of a run that nothing stopped, the folder's life; and what Keras
+    does with a copy from the midst of an epoch, which docs/callbacks.md tells."""
+    path = lambda *names: os.path.join(folder, *names)
+    model, x, y, _ = build(row, folder)
+    model.save(path("start.keras"))
+    backup = keras_module().callbacks.BackupAndRestore
+
+    class Stop(keras_module().callbacks.Callback):
+        def on_train_batch_begin(self, batch, logs=None):
+            if self.model.optimizer.iterations == 27:
+                raise KeyboardInterrupt
+
+    def keras_fit(epochs, *callbacks):
+        again = keras_module().models.load_model(path("start.keras"))
+        again.jit_compile = False
+        history = again.fit(x, y, batch_size=8, epochs=epochs, shuffle=False, verbose=0, callbacks=list(callbacks)).history
+        again.save(path("theirs.keras"))
+        return history, weights(path("theirs.keras"))
+
+    whole, aim = keras_fit(6)
+    keras_fit(3, backup(path("k"), delete_checkpoint=False))
+    if not os.path.exists(path("k")):
+        raise Failure("Keras deletes what it was told to keep")
+    history, theirs = keras_fit(6, backup(path("k")))
+    if len(history["loss"]) != 3 or weight_error(theirs, aim)[0] > 1 or os.path.exists(path("k")):
+        raise Failure("Keras goes on elsewhere than with the fourth epoch, or keeps its folder: %s" % history["loss"])
+    try:
+        keras_fit(6, backup(path("m"), save_freq=7), Stop())  # stopped behind 27 batches of 60, saved behind 21
+    except KeyboardInterrupt:
+        pass
+    history, theirs = keras_fit(6, backup(path("m"), save_freq=7))
+    if len(history["loss"]) != 4 or weight_error(theirs, aim)[0] <= 1:
+        raise Failure("Keras goes on in the midst of an epoch: mend docs/callbacks.md")
+    if keras_only:
+        return [6, "", ""]
+    for epochs, deletes in ((3, False), (6, False), (6, True)):
+        with open(path("c.json"), "w") as f:
+            json.dump([{"class_name": "BackupAndRestore", "config": {"backup_dir": path("a"), "delete_checkpoint": deletes}}], f)
+        ran = artel("fit", path("start.keras"), "--data", "npz:" + path("d.npz"), "--no-shuffle", "--batch-size", 8, "--epochs", epochs, "--verbose", 0, "--history",
+                    path("h.json"), "--output", path("mine.keras"), "--callbacks", path("c.json"))
+        if ran.rc:
+            raise Failure("fit: exit %d (%s)" % (ran.rc, ran.first))
+        if os.path.exists(path("a")) == deletes:
+            raise Failure("delete_checkpoint=%s: the folder is%s there" % (deletes, "" if deletes else " not"))
+    with open(path("h.json")) as f:
+        h, where = history_error(json.load(f), whole)
+    if not h <= 2e-4:
+        raise Failure("history differs by %.2g: %s" % (h, where))
+    w, where, _ = weight_error(weights(path("mine.keras")), aim)
+    if not w <= 1:
+        raise Failure("weights differ by %.3g tolerances: %s" % (w, where))
+    return [6, "%.1e" % h, "%.2f" % w]
+
+
 def run(row, index, folder, keras_only):
     keras = keras_module()
     keras.backend.clear_session()
     keras.utils.set_random_seed(21)
+    if row.restored:
+        return restored(row, folder, keras_only)
     model, x, y, weights_given = build(row, folder)
     start, end, mine = (os.path.join(folder, n) for n in ("start.keras", "theirs.keras", "mine.keras"))
     model.save(start)
