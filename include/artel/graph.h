@@ -103,6 +103,12 @@ ARTEL_API artel_value artel_graph_normal(artel_graph *graph, artel_value like, c
  * gradient is shared out evenly among the rows that are as small or great. PRODUCT: ARTEL_ERROR_UNSUPPORTED; return the
  * rows and reduce them outside. */
 ARTEL_API artel_value artel_graph_reduce(artel_graph *graph, artel_reduction reduction, artel_value rows);
+/* All rows of the global batch as one shared value of their element type, as ReplicaContext.all_gather() along axis 0:
+ * rows of a shape become [batch_size][shape], batch_size being the strategy's, in the order of the batch, with zeros
+ * behind a smaller one (a reduction of ones counts the rows). Every replica gets and keeps all of it. Differentiable: a
+ * row gets its slice of what comes back to the whole. Errors, the graph's: ARTEL_ERROR_INVALID (a shared value),
+ * ARTEL_ERROR_UNSUPPORTED (text; rows of ARTEL_MAX_RANK axes; in a part of a model, which knows no batch_size). */
+ARTEL_API artel_value artel_graph_gather(artel_graph *graph, artel_value rows);
 
 /* -- gradients and variables -- */
 
@@ -125,7 +131,9 @@ ARTEL_API artel_status artel_graph_jacobians(artel_graph *graph, artel_value tar
                                              int count, artel_value *out);
 
 /* After the whole run has been computed on all replicas, the variable becomes `value` (shared, of its shape and element
- * type). One assignment a run for each variable. */
+ * type; or rows of these, where the variable has an aggregation: artel_variable_options). One assignment a run for each
+ * variable. Errors, the graph's: ARTEL_ERROR_INVALID (another shape or type, rows without an aggregation, a second
+ * assignment, a variable of another strategy). */
 ARTEL_API void artel_graph_assign(artel_graph *graph, artel_variable *variable, artel_value value);
 /* A step of an optimizer with a gradient (shared, of the variable's shape; or ARTEL_NO_VALUE, which leaves it alone)
  * for each of its variables, in their order; then the variables' constraints. At most one step of one optimizer in a

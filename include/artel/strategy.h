@@ -114,6 +114,10 @@ typedef struct artel_variable_options {
     /* One of Keras' by name, with settings ("random_uniform:maxval=0.1") or as a record, copied; of the strategy's seed
      * and the number of the variable; NULL: zeros. Drawn in float32. */
     const char *initializer;
+    /* How rows that a function assigns become the value, as tf.VariableAggregation has it for replicas: "sum" and
+     * "mean" over all rows of the global batch, "only_first_replica" its first row, which is the first replica's; NULL,
+     * "none": rows are refused by name (artel_graph_assign). A shared value is assigned as it is. */
+    const char *aggregation;
 } artel_variable_options;
 
 #ifdef __cplusplus
@@ -133,9 +137,9 @@ static inline artel_variable_options artel_variable_options_init(void)
 
 /* A mirrored variable: every replica has the same bits, for only what all of them have computed is ever written.
  * Errors: ARTEL_ERROR_INVALID (a name that exists, a shape, an initializer that is none, or beside values,
- * a string that is no UTF-8), ARTEL_ERROR_UNSUPPORTED (an element type other than float32, float64 and string; float64
- * over parameter servers; strings in a cluster, or with a byte of 0). Of strings no function, optimizer or device takes
- * a variable (ARTEL_ERROR_UNSUPPORTED). */
+ * a string that is no UTF-8, an aggregation that is none or of strings), ARTEL_ERROR_UNSUPPORTED (an element type other
+ * than float32, float64 and string; float64 over parameter servers; strings in a cluster, or with a byte of 0). Of
+ * strings no function, optimizer or device takes a variable (ARTEL_ERROR_UNSUPPORTED). */
 ARTEL_API artel_status artel_variable_create(artel_strategy *strategy, const artel_variable_options *options,
                                              artel_variable **out);
 ARTEL_API const char *artel_variable_name(const artel_variable *variable); /* "dense/kernel"; "" for NULL */

@@ -24,12 +24,22 @@
 
 typedef struct artel__words artel__words;
 
+/* What rows that are assigned become. */
+typedef enum artel__aggregation {
+    ARTEL__AGGREGATION_NONE, /* an error */
+    ARTEL__AGGREGATION_SUM,
+    ARTEL__AGGREGATION_MEAN,
+    ARTEL__AGGREGATION_FIRST,
+    ARTEL__AGGREGATIONS
+} artel__aggregation;
+
 struct artel_variable {
     artel_strategy *strategy;
     int index;           /* in the strategy's table; -1: of strings */
     artel__words *words; /* of a variable of strings (words.c); else NULL */
     artel__constraint_config constraint;
     const void *initial; /* of a variable that was declared alone, until the strategy opens; NULL: zeros */
+    artel__aggregation aggregation;
     artel__device_name device;
     const char *device_text; /* the same, as it is written; NULL: it says nothing */
     artel_variable *next;

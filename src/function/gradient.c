@@ -194,7 +194,9 @@ static artel__value_id fit_to(artel_graph *g, const artel_variable *variable, ar
     if (from->domain != ARTEL__DOMAIN_GLOBAL || from->dtype != to->dtype ||
         !artel__shape_equal(&place->shape, &to->shape)) {
         artel__graph_refuse(
-            g, ARTEL_ERROR_INVALID, to->name, "give a shared value of the variable's shape and element type",
+            g, ARTEL_ERROR_INVALID, to->name,
+            from->domain == ARTEL__DOMAIN_ROW ? "reduce the rows, or declare the variable's aggregation"
+                                              : "give a shared value of the variable's shape and element type",
             "%s of %s%s for a variable of %s", what, from->domain == ARTEL__DOMAIN_ROW ? "rows " : "",
             artel__shape_text(&place->shape, false, a, sizeof a), artel__shape_text(&to->shape, false, b, sizeof b));
         return ARTEL__NO_VALUE;
@@ -230,9 +232,25 @@ static bool may_write(artel_graph *g, const artel_variable *variable)
     return g->assigned[variable->index] = true;
 }
 
+/* What rows become, as the variable says; by public calls, which a saved function makes again. */
+static artel_value aggregate(artel_graph *g, const artel_variable *variable, artel_value value)
+{
+    static const int32_t first = 0;
+    artel_value pair[2];
+    bool rows = false;
+    if (variable->aggregation != ARTEL__AGGREGATION_NONE) artel_graph_describe(g, value, NULL, NULL, &rows);
+    if (!rows) return value;
+    if (variable->aggregation == ARTEL__AGGREGATION_SUM) return artel_graph_reduce(g, ARTEL_REDUCTION_SUM, value);
+    if (variable->aggregation == ARTEL__AGGREGATION_MEAN) return artel_graph_reduce(g, ARTEL_REDUCTION_MEAN, value);
+    pair[0] = artel_graph_gather(g, value);
+    pair[1] = artel_graph_constant(g, ARTEL_DTYPE_INT32, &(artel_shape){0}, &first);
+    return artel_graph_op(g, "take", pair, 2, "{\"axis\": 0}");
+}
+
 void artel_graph_assign(artel_graph *g, artel_variable *variable, artel_value value)
 {
     if (!g || g->graph->status < 0 || !may_write(g, variable)) return;
+    value = aggregate(g, variable, value);
     artel__value_id fitted = fit_to(g, variable, value, "a value");
     if (fitted < 0) return;
     artel__tape_begin(g, &(artel__tape_entry){.kind = ARTEL__TAPE_ASSIGN, .which = variable->index}, &value, 1);

@@ -7,6 +7,7 @@
 #include "function/direct.h"
 #include "function/function_impl.h"
 #include "function/tape.h"
+#include "op/all_rows.h"
 #include "op/batch_rows.h"
 #include "op/elementwise.h"
 #include "op/node_attributes.h"
@@ -265,6 +266,17 @@ static artel__value_id extreme(artel__graph *graph, artel__value_id rows, bool l
                            artel__op_batch_max(graph, artel__op_unary(graph, ARTEL__UNARY_NEG, NULL, rows)));
 }
 
+/* What holds 16-bit numbers, as any float32. */
+static artel__value_id as_float32(artel__graph *graph, artel__value_id value)
+{
+    if (graph->status < 0 || !graph->value[value].precision) return value;
+    artel_dtype outer = graph->precision;
+    graph->precision = ARTEL_DTYPE_FLOAT32;
+    value = artel__op_unary(graph, ARTEL__UNARY_LINEAR, NULL, value);
+    graph->precision = outer;
+    return value;
+}
+
 artel_value artel_graph_reduce(artel_graph *g, artel_reduction reduction, artel_value rows)
 {
     if (!g || g->graph->status < 0) return ARTEL_NO_VALUE;
@@ -277,14 +289,32 @@ artel_value artel_graph_reduce(artel_graph *g, artel_reduction reduction, artel_
         artel__tape_begin(g, &(artel__tape_entry){.kind = ARTEL__TAPE_REDUCE, .which = (int)reduction}, &rows, 1);
     if (g->graph->value[value].dtype > ARTEL_DTYPE_FLOAT64)
         value = artel__op_cast(g->graph, value, ARTEL_DTYPE_FLOAT32);
-    if (g->graph->value[value].precision) { /* sums are float32 */
-        artel_dtype outer = g->graph->precision;
-        g->graph->precision = ARTEL_DTYPE_FLOAT32;
-        value = artel__op_unary(g->graph, ARTEL__UNARY_LINEAR, NULL, value);
-        g->graph->precision = outer;
-    }
+    value = as_float32(g->graph, value);
     bool sums = reduction == ARTEL_REDUCTION_SUM || reduction == ARTEL_REDUCTION_MEAN;
     artel__value_id reduced = sums ? reduce_rows(g->graph, value, reduction == ARTEL_REDUCTION_MEAN)
                                    : extreme(g->graph, value, reduction == ARTEL_REDUCTION_MIN);
     return artel__tape_gave(g, entry, artel__graph_give(g, reduced));
+}
+
+/* Truth values travel as whole numbers. */
+static artel__value_id gather_rows(artel__graph *graph, artel__value_id rows)
+{
+    artel_dtype dtype = graph->value[rows].dtype;
+    if (dtype != ARTEL_DTYPE_BOOL) return artel__op_all_rows(graph, as_float32(graph, rows));
+    return artel__op_cast(graph, artel__op_all_rows(graph, artel__op_cast(graph, rows, ARTEL_DTYPE_INT32)), dtype);
+}
+
+artel_value artel_graph_gather(artel_graph *g, artel_value rows)
+{
+    if (!g || g->graph->status < 0) return ARTEL_NO_VALUE;
+    artel__value_id value = artel__graph_take(g, rows);
+    if (!takes_rows(g, "gather", value)) return ARTEL_NO_VALUE;
+    if (g->graph->batch_size < 1)
+        return artel__graph_refuse(g, ARTEL_ERROR_UNSUPPORTED, "gather", "gather rows in a function of a strategy",
+                                   "a part of a model does not know how large batches are");
+    if (g->graph->value[value].shape.rank == ARTEL_MAX_RANK)
+        return artel__graph_refuse(g, ARTEL_ERROR_UNSUPPORTED, "gather", "reshape its rows",
+                                   "rows of %d axes, to which the batch is one more", ARTEL_MAX_RANK);
+    artel__tape_entry *entry = artel__tape_begin(g, &(artel__tape_entry){.kind = ARTEL__TAPE_GATHER}, &rows, 1);
+    return artel__tape_gave(g, entry, artel__graph_give(g, gather_rows(g->graph, value)));
 }

@@ -114,6 +114,12 @@ static artel_status play_reduce(const played *p)
     return ARTEL_OK;
 }
 
+static artel_status play_gather(const played *p)
+{
+    p->out[0] = artel_graph_gather(p->graph, p->in[0]);
+    return ARTEL_OK;
+}
+
 static artel_status play_gradients(const played *p)
 {
     int count = p->entry->inputs - 1;
@@ -227,23 +233,15 @@ static const struct {
     play_fn *play; /* NULL: not a call */
     int inputs, outputs;
 } plays[ARTEL__TAPE_KINDS] = {
-    [ARTEL__TAPE_OP] = {play_op, ANY, ANY},
-    [ARTEL__TAPE_CONSTANT] = {play_constant, 0, 1},
-    [ARTEL__TAPE_NUMBER] = {play_number, 0, 1},
-    [ARTEL__TAPE_VARIABLE] = {play_variable, 0, 1},
-    [ARTEL__TAPE_CALL] = {play_call, ANY, ANY},
-    [ARTEL__TAPE_LOSS] = {play_loss, 2, 1},
-    [ARTEL__TAPE_DROPOUT] = {play_dropout, 1, 1},
-    [ARTEL__TAPE_UNIFORM] = {play_uniform, 1, 1},
-    [ARTEL__TAPE_NORMAL] = {play_normal, 1, 1},
-    [ARTEL__TAPE_REDUCE] = {play_reduce, 1, 1},
-    [ARTEL__TAPE_GRADIENTS] = {play_gradients, ANY, ANY},
-    [ARTEL__TAPE_ASSIGN] = {play_assign, 1, 0},
-    [ARTEL__TAPE_APPLY] = {play_apply, ANY, 0},
-    [ARTEL__TAPE_CUSTOM] = {play_custom, ANY, 1},
-    [ARTEL__TAPE_CHOOSE] = {play_choose, 1, ANY},
-    [ARTEL__TAPE_LOOP] = {play_loop, ANY, ANY},
-    [ARTEL__TAPE_SCAN] = {play_scan, ANY, ANY},
+    [ARTEL__TAPE_OP] = {play_op, ANY, ANY},       [ARTEL__TAPE_CONSTANT] = {play_constant, 0, 1},
+    [ARTEL__TAPE_NUMBER] = {play_number, 0, 1},   [ARTEL__TAPE_VARIABLE] = {play_variable, 0, 1},
+    [ARTEL__TAPE_CALL] = {play_call, ANY, ANY},   [ARTEL__TAPE_LOSS] = {play_loss, 2, 1},
+    [ARTEL__TAPE_DROPOUT] = {play_dropout, 1, 1}, [ARTEL__TAPE_UNIFORM] = {play_uniform, 1, 1},
+    [ARTEL__TAPE_NORMAL] = {play_normal, 1, 1},   [ARTEL__TAPE_REDUCE] = {play_reduce, 1, 1},
+    [ARTEL__TAPE_GATHER] = {play_gather, 1, 1},   [ARTEL__TAPE_GRADIENTS] = {play_gradients, ANY, ANY},
+    [ARTEL__TAPE_ASSIGN] = {play_assign, 1, 0},   [ARTEL__TAPE_APPLY] = {play_apply, ANY, 0},
+    [ARTEL__TAPE_CUSTOM] = {play_custom, ANY, 1}, [ARTEL__TAPE_CHOOSE] = {play_choose, 1, ANY},
+    [ARTEL__TAPE_LOOP] = {play_loop, ANY, ANY},   [ARTEL__TAPE_SCAN] = {play_scan, ANY, ANY},
 };
 
 static artel_status play_one(artel__replay *r, artel_graph *g, const artel__tape_entry *e)

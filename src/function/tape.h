@@ -21,6 +21,7 @@ typedef enum artel__tape_kind {
     ARTEL__TAPE_UNIFORM,
     ARTEL__TAPE_NORMAL,
     ARTEL__TAPE_REDUCE,
+    ARTEL__TAPE_GATHER,
     ARTEL__TAPE_GRADIENTS,
     ARTEL__TAPE_ASSIGN,
     ARTEL__TAPE_APPLY,

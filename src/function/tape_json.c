@@ -45,6 +45,7 @@ static const struct {
                               {"shared", FORM_FLAG, AT(flag)}}},
     [ARTEL__TAPE_NORMAL] = {"normal", {{"shape", FORM_SHAPE, AT(shape)}, {"deviation", FORM_REAL, AT(number[0])}}},
     [ARTEL__TAPE_REDUCE] = {"reduce", {{"reduction", FORM_REDUCTION, AT(which)}}},
+    [ARTEL__TAPE_GATHER] = {"gather", {{.name = NULL}}},
     [ARTEL__TAPE_GRADIENTS] = {"gradients", {{.name = NULL}}},
     [ARTEL__TAPE_ASSIGN] = {"assign", {{"variable", FORM_VARIABLE, AT(which)}}},
     [ARTEL__TAPE_APPLY] = {"apply", {{"optimizer", FORM_OPTIMIZER, AT(which)}}},

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timeout: 300 */
 /* What a run reads and writes besides rows, under every strategy (as test_conformance.c, with its arguments), in exact
- * numbers: a strategy is nothing to what is computed beside it (ST1), each row is computed once (ST3), values of all
- * replicas and variables by reductions (ST7, VA1), values as parameter servers have them, by other means than closures
- * (VA7), averages and metrics in variables, and going on from them (VA9). */
+ * numbers: a strategy is nothing to what is computed beside it (ST1), each row is computed once (ST3), rows of all
+ * replicas within a function and their gradients (ST5), values of all replicas and variables by reductions (ST7, VA1),
+ * values as parameter servers have them, by other means than closures (VA7), averages and metrics in variables, and
+ * going on from them (VA9). */
 #include "api/help_conformance_rows.h"
 
 #include <math.h>
@@ -152,6 +153,98 @@ static void ST3_each_row_once(void **state)
     }
 }
 
+/* -- ST5: all rows within a function. Row i has the loss c[i] x[i] . (sum of all x), so with S that sum and T the sum
+ * of c[i] x[i] its gradient is c[i] S + T, as tf.distribute's all_gather() gives it; and that of the gradient's squares
+ * is known as well -- */
+
+static artel_status trace_gather(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    (void)user;
+    artel_value c = artel_graph_op(g, "cast", &in[1], 1, "{\"dtype\": \"float32\"}");
+    artel_value positive = artel_graph_binary(g, "greater", in[1], artel_graph_number(g, 0));
+    out[0] = artel_graph_gather(g, in[0]);
+    out[1] = artel_graph_gather(g, in[1]);
+    out[2] = artel_graph_gather(g, positive);
+    artel_value all = artel_graph_unary(g, "transpose", out[0]);
+    artel_value pairs = artel_graph_binary(g, "matmul", in[0], all);
+    artel_value sum = artel_graph_op(g, "sum", &pairs, 1, "{\"axis\": 1}");
+    artel_graph_gradients(g, artel_graph_binary(g, "multiply", c, sum), in, 1, &out[3]);
+    artel_graph_gradients(g, artel_graph_unary(g, "square", out[3]), in, 1, &out[4]);
+    return artel_graph_gradients(g, artel_graph_unary(g, "square", out[0]), in, 1, &out[5]); /* shared: counts once */
+}
+
+typedef struct gathered {
+    float all[BATCH * WIDTH], slope[BATCH * WIDTH], second[BATCH * WIDTH], square[BATCH * WIDTH];
+    int32_t place[BATCH];
+    uint8_t positive[BATCH];
+} gathered;
+
+static int32_t factor_of(int row)
+{
+    return row * 5 % 7 - 3;
+}
+
+static void check_gathered(const gathered *got, int rows)
+{
+    float S[WIDTH] = {0}, T[WIDTH] = {0}, sum[WIDTH] = {0}, weighted[WIDTH] = {0};
+    for (int i = 0; i < rows * WIDTH; i++) {
+        S[i % WIDTH] += number_of(i);
+        T[i % WIDTH] += number_of(i) * (float)factor_of(i / WIDTH);
+    }
+    for (int i = 0; i < rows * WIDTH; i++) {
+        float c = (float)factor_of(i / WIDTH), slope = c * S[i % WIDTH] + T[i % WIDTH];
+        assert_true(got->slope[i] == slope);
+        sum[i % WIDTH] += slope;
+        weighted[i % WIDTH] += c * slope;
+    }
+    for (int i = 0; i < BATCH * WIDTH; i++) assert_true(got->all[i] == (i < rows * WIDTH ? number_of(i) : 0));
+    for (int i = 0; i < rows * WIDTH; i++) {
+        assert_true(got->square[i] == 2 * number_of(i));
+        assert_true(got->second[i] == 2 * (weighted[i % WIDTH] + (float)factor_of(i / WIDTH) * sum[i % WIDTH]));
+    }
+    for (int r = 0; r < BATCH; r++) {
+        assert_int_equal(got->place[r], r < rows ? factor_of(r) : 0);
+        assert_int_equal(got->positive[r], r < rows && factor_of(r) > 0);
+    }
+}
+
+static artel_status trace_gather_shared(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    (void)user, (void)in;
+    out[0] = artel_graph_gather(g, artel_graph_number(g, 1));
+    return artel_graph_status(g);
+}
+
+static void ST5_all_gather(void **state)
+{
+    const artel_argument arguments[2] = {{.name = "x", .shape = {1, {WIDTH}}},
+                                         {"place", ARTEL_DTYPE_INT32, false, {0, {0}}}};
+    (void)state;
+    for (int f = 0; f < conformance_count; f++) {
+        scene s = begin(&conformance_forms[f], 0, 1, NULL);
+        rows_refused(&s.stage, trace_gather_shared, "no rows");
+        artel_function *function = make(&s, arguments, 2, 6, trace_gather);
+        bool here = conformance_start(&s.stage.on);
+        fill_rows();
+        for (int rows = BATCH; rows > 0 && here; rows -= 5) {
+            gathered got;
+            int32_t place[BATCH];
+            for (int r = 0; r < BATCH; r++) place[r] = factor_of(r);
+            const artel_array in[2] = {{ARTEL_DTYPE_FLOAT32, {2, {rows, WIDTH}}, rows_of},
+                                       {ARTEL_DTYPE_INT32, {1, {rows}}, place}},
+                              out[6] = {{.dtype = ARTEL_DTYPE_FLOAT32, .data = got.all},
+                                        {.dtype = ARTEL_DTYPE_INT32, .data = got.place},
+                                        {.dtype = ARTEL_DTYPE_BOOL, .data = got.positive},
+                                        {.dtype = ARTEL_DTYPE_FLOAT32, .data = got.slope},
+                                        {.dtype = ARTEL_DTYPE_FLOAT32, .data = got.second},
+                                        {.dtype = ARTEL_DTYPE_FLOAT32, .data = got.square}};
+            api_ok(s.stage.ctx, conformance_run(&s.stage.on, function, in, 2, out, 6));
+            check_gathered(&got, rows);
+        }
+        rows_end(&s.stage);
+    }
+}
+
 /* -- ST7, VA1: a value that all have alike goes to every replica; variables take what was reduced, in any way -- */
 
 static artel_status trace_shared(void *user, artel_graph *g, const artel_value *in, artel_value *out)
@@ -229,6 +322,67 @@ static void VA1_aggregations(void **state)
             for (int i = 0; i < MOST_VARIABLES; i++) check(&s, i, wanted[i], WIDTH);
             api_refused(s.stage.ctx, artel_variable_assign(s.variable[0], more, WIDTH + 1), ARTEL_ERROR_INVALID, "4");
             check(&s, 0, wanted[0], WIDTH); /* one value for all, and nothing else */
+        }
+        rows_end(&s.stage);
+    }
+}
+
+/* -- VA1: rows that are assigned become what the variable says; one that says nothing refuses them, and one that says
+ * what there is not is refused itself -- */
+
+static artel_status trace_aggregated(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    scene *s = user;
+    out[0] = in[0];
+    for (int i = 0; i < 3; i++) artel_graph_assign(g, s->variable[i], in[0]);
+    return artel_graph_status(g);
+}
+
+static artel_status trace_unsaid(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    out[0] = in[0];
+    artel_graph_assign(g, ((rows_stage *)user)->variable, in[0]);
+    return artel_graph_status(g);
+}
+
+static void declare_aggregated(scene *s)
+{
+    static const char *const ways[] = {"sum", "mean", "only_first_replica", "none", "first"};
+    artel_variable_options o = ARTEL_VARIABLE_OPTIONS_INIT;
+    artel_variable *none;
+    o.shape = (artel_shape){1, {WIDTH}};
+    for (int i = 0; i < 5; i++) {
+        o.name = o.aggregation = ways[i];
+        artel_status status = artel_variable_create(s->stage.strategy, &o, i < 3 ? &s->variable[i] : &none);
+        if (i < 4)
+            api_ok(s->stage.ctx, status);
+        else
+            api_refused(s->stage.ctx, status, ARTEL_ERROR_INVALID, "first");
+    }
+    s->stage.variable = none;
+    rows_refused(&s->stage, trace_unsaid, "rows");
+    assert_non_null(strstr(artel_context_error(s->stage.ctx)->advice, "aggregation"));
+}
+
+static void VA1_rows_are_assigned(void **state)
+{
+    const artel_argument x = {.name = "x", .shape = {1, {WIDTH}}};
+    (void)state;
+    for (int f = 0; f < conformance_count; f++) {
+        scene s = begin(&conformance_forms[f], 0, 1, NULL);
+        float y[BATCH * WIDTH], sum[WIDTH] = {0}, mean[WIDTH], first[WIDTH];
+        declare_aggregated(&s);
+        artel_function *function = make(&s, &x, 1, 1, trace_aggregated);
+        if (conformance_start(&s.stage.on)) {
+            rows_run(&s.stage, function, 8, (float *[]){y}, 1);
+            for (int i = 0; i < 8 * WIDTH; i++) sum[i % WIDTH] += number_of(i);
+            for (int c = 0; c < WIDTH; c++) {
+                mean[c] = sum[c] / 8;
+                first[c] = number_of(c);
+            }
+            check(&s, 0, sum, WIDTH);
+            check(&s, 1, mean, WIDTH);
+            check(&s, 2, first, WIDTH);
         }
         rows_end(&s.stage);
     }
@@ -386,8 +540,10 @@ int main(int argc, char **argv)
     conformance_open(argc, argv);
     const struct CMUnitTest rows[] = {cmocka_unit_test(ST1_beside_a_strategy),
                                       cmocka_unit_test(ST3_each_row_once),
+                                      cmocka_unit_test(ST5_all_gather),
                                       cmocka_unit_test(ST7_broadcast),
                                       cmocka_unit_test(VA1_aggregations),
+                                      cmocka_unit_test(VA1_rows_are_assigned),
                                       cmocka_unit_test(VA7_values),
                                       cmocka_unit_test(VA7_tables_of_words),
                                       cmocka_unit_test(VA9_averages_metrics_warm_start)};
