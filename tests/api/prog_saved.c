@@ -152,7 +152,11 @@ static artel_status trace_rest(void *user, artel_graph *g, const artel_value *in
     artel_value noise = artel_graph_normal(g, x, &width, 0.25), even = artel_graph_uniform(g, x, &width, -1, 1, true);
     out[6] = artel_graph_dropout(g, artel_graph_binary(g, "add", noise, even), 0.25);
     out[7] = artel_graph_reduce(g, ARTEL_REDUCTION_MIN, artel_graph_binary(g, "multiply", x, in[1]));
-    artel_graph_assign(g, counts, artel_graph_reduce(g, ARTEL_REDUCTION_SUM, x));
+    artel_value all = artel_graph_gather(g, artel_graph_op(g, "sum", &sequence, 1, "{\"axis\": 1}"));
+    artel_value pair = artel_graph_op(g, "sum", &all, 1, "{\"axis\": 0}");
+    artel_graph_assign(g, counts,
+                       artel_graph_binary(g, "add", artel_graph_reduce(g, ARTEL_REDUCTION_SUM, x),
+                                          artel_graph_op(g, "tile", &pair, 1, "{\"repeats\": 2}")));
     return artel_graph_status(g);
 }
 
