@@ -107,7 +107,7 @@ ARTEL_API artel_value artel_graph_reduce(artel_graph *graph, artel_reduction red
  * rows of a shape become [batch_size][shape], batch_size being the strategy's, in the order of the batch, with zeros
  * behind a smaller one (a reduction of ones counts the rows). Every replica gets and keeps all of it. Differentiable: a
  * row gets its slice of what comes back to the whole. Errors, the graph's: ARTEL_ERROR_INVALID (a shared value),
- * ARTEL_ERROR_UNSUPPORTED (text; rows of ARTEL_MAX_RANK axes; in a part of a model, which knows no batch_size). */
+ * ARTEL_ERROR_UNSUPPORTED (text; rows of ARTEL_MAX_RANK axes; in parts of models: custom layers, losses, ...). */
 ARTEL_API artel_value artel_graph_gather(artel_graph *graph, artel_value rows);
 
 /* -- gradients and variables -- */

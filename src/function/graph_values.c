@@ -309,9 +309,9 @@ artel_value artel_graph_gather(artel_graph *g, artel_value rows)
     if (!g || g->graph->status < 0) return ARTEL_NO_VALUE;
     artel__value_id value = artel__graph_take(g, rows);
     if (!takes_rows(g, "gather", value)) return ARTEL_NO_VALUE;
-    if (g->graph->batch_size < 1)
+    if (!g->strategy) /* a model is built before anybody knows how large batches are */
         return artel__graph_refuse(g, ARTEL_ERROR_UNSUPPORTED, "gather", "gather rows in a function of a strategy",
-                                   "a part of a model does not know how large batches are");
+                                   "a part of a model gathers no rows");
     if (g->graph->value[value].shape.rank == ARTEL_MAX_RANK)
         return artel__graph_refuse(g, ARTEL_ERROR_UNSUPPORTED, "gather", "reshape its rows",
                                    "rows of %d axes, to which the batch is one more", ARTEL_MAX_RANK);
