@@ -211,8 +211,8 @@ static artel__value_id columns_apart(artel__graph *graph, const artel__regulariz
     artel_shape down = artel__shape(2, k, (int64_t)1), across = artel__shape(2, (int64_t)1, k);
     artel__value_id squares = artel__op_batch_sums(graph, artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, x));
     artel__value_id unit = times(graph, x, inverse_root(graph, squares));
-    artel__value_id all = artel__op_batch_sums(
-        graph, times(graph, artel__op_reshape(graph, unit, &down), artel__op_reshape(graph, unit, &across)));
+    artel__value_id column = artel__op_reshape(graph, unit, &down), row = artel__op_reshape(graph, unit, &across);
+    artel__value_id all = artel__op_batch_sums(graph, times(graph, column, row));
     if (graph->status < 0) return ARTEL__NO_VALUE;
     artel__value_id cosine = times(graph, all, others_than_own(graph, k, all));
     artel__value_id sum = over_axes(graph, artel__op_unary(graph, ARTEL__UNARY_ABS, NULL, cosine), 3);
@@ -244,8 +244,8 @@ static artel__value_id rows_apart(artel__graph *graph, const artel__regularizer 
     artel__value_id pairs = times(graph, rows, artel__op_affine(graph, rows, 1, -1));
     pairs = artel__op_binary(graph, ARTEL__BINARY_MAX, pairs, artel__op_fill_like(graph, pairs, 1));
     sum = artel__op_binary(graph, ARTEL__BINARY_DIV, artel__op_affine(graph, sum, r->orthogonal, 0), pairs);
-    return artel__op_binary(graph, ARTEL__BINARY_SUB, artel__op_affine(graph, sum, 2, 0),
-                            artel__op_stop_gradient(graph, sum));
+    artel__value_id twice = artel__op_affine(graph, sum, 2, 0), once = artel__op_stop_gradient(graph, sum);
+    return artel__op_binary(graph, ARTEL__BINARY_SUB, twice, once);
 }
 
 artel__value_id artel__regularizer_activity(artel__graph *graph, const artel__regularizer *regularizer,
