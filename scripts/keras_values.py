@@ -77,22 +77,26 @@ BASE = {  # settings without which Keras takes no model at all
 }
 BESIDE = {  # settings that go with an argument: "Class.argument"
     "ModelCheckpoint.save_weights_only": {"filepath": "f.weights.h5"},
+    "Dense.lora_alpha": {"lora_rank": 2}, "EinsumDense.lora_alpha": {"lora_rank": 2}, "Embedding.lora_alpha": {"lora_rank": 2},
 }
 SPECIAL = {  # "Class.argument"
     "Cropping2D.cropping": [1, ((1, 2), (0, 1))], "Dot.axes": [1, -1], "Concatenate.axis": [1, -1], "Normalization.axis": [-1, None], "EinsumDense.output_shape": [4],
     "Softmax.axis": [-1, 1], "MultiHeadAttention.output_shape": [4], "AttentionLayer.score_mode": ["concat"], "AdaptiveAveragePooling2D.output_size": [(2, 3)], "AdaptiveMaxPooling2D.output_size": [(2, 3)], "AdaptiveAveragePooling3D.output_size": [(2, 3, 2)],
-    "AdaptiveMaxPooling3D.output_size": [(2, 3, 2)], "RandomPosterization.factor": [4], "STFTSpectrogram.mode": ["magnitude", "psd"], "STFTSpectrogram.padding": ["same"], "Discretization.output_mode": ["one_hot"], "IntegerLookup.vocabulary": [[1, 2]], "IntegerLookup.oov_token": [-2], "IntegerLookup.mask_token": [0], "RandomCrop.height": [5],
+    "AdaptiveMaxPooling3D.output_size": [(2, 3, 2)], "RandomPosterization.factor": [4], "STFTSpectrogram.mode": ["magnitude", "psd"], "STFTSpectrogram.padding": ["same"], "Discretization.output_mode": ["one_hot"], "IntegerLookup.vocabulary": [[3, 4, 5]], "StringLookup.vocabulary": [["c", "d", "e"]], "TextVectorization.vocabulary": [["c", "d", "e"]], "TextVectorization.output_sequence_length": [6], "IntegerLookup.oov_token": [-2], "IntegerLookup.mask_token": [0], "RandomCrop.height": [5],
     "RandomHue.factor": [0.2], "RandomRotation.factor": [0.1, (-0.2, 0.3)], "RandomZoom.interpolation": ["nearest", "bilinear"],  "CategoricalFocalCrossentropy.alpha": [0.3],
     "RepeatVector.n": [2], "IoU.num_classes": [3], "BinaryIoU.threshold": [0.4], "F1Score.threshold": [0.4], "FBetaScore.threshold": [0.4],
-    "FBetaScore.beta": [0.5], "UpSampling1D.size": [3], "Reshape.target_shape": [(-1, 2), (3, 2)], "Hashing.salt": [3], "MinMaxNorm.rate": [0.5], "RandomErasing.factor": [0.5], "GroupNormalization.groups": [2],
+    "FBetaScore.beta": [0.5], "UpSampling1D.size": [3], "Reshape.target_shape": [(-1, 2), (3, 2)], "Hashing.salt": [3], "MinMaxNorm.rate": [0.5], "RandomErasing.factor": [0.5], "GroupNormalization.groups": [4],
     "TerminateOnNaN.value": [1], "Activation.activation": ["tanh"], "MixUp.alpha": [0.3], "RandomGaussianBlur.kernel_size": [3], "BinaryAccuracy.threshold": [0.4], "RMSNormalization.axis": [-1],
     "Orthogonal.gain": [0.5], "Identity.gain": [0.5], "OrthogonalRegularizer.mode": ["columns"], "OrthogonalRegularizer.factor": [0.1], "Ftrl.beta": [0.1], "ReduceLROnPlateau.factor": [0.5], "ReduceLROnPlateau.mode": ["min", "max"],
     "EarlyStopping.mode": ["min", "max"], "ModelCheckpoint.mode": ["min", "max"], "VarianceScaling.mode": ["fan_out", "fan_avg"], "VarianceScaling.scale": [0.5], "GroupQueryAttention.seed": [7],
     "PReLU.shared_axes": [[1]], "Lamb.epsilon": [0.01], "Pipeline.layers": [RECORD], "SeparableConv1D.dilation_rate": [2], "RandomElasticTransform.scale": [0.5], "Tversky.axis": [[1]],
     "Dice.axis": [[1]], "CTC.name": ["other"], "Muon.nesterov": [False], "LayerNormalization.axis": [-1], "UnitNormalization.axis": [-1], 
-     "ReLU.threshold": [0.2], "ReLU.max_value": [1.0], "Normalization.mean": [[0.1] * 6], "ExponentialDecay.decay_rate": [0.9],
+     "ReLU.threshold": [0.2], "ReLU.max_value": [1.0], "Normalization.mean": [[0.3] * 6], "Normalization.variance": [[2.5] * 6], "Discretization.bin_boundaries": [[-0.5, 0.0, 2.0]], "CategoryEncoding.sparse": [True],
+    "ZeroPadding2D.padding": [2, ((1, 2), (0, 1))], "ZeroPadding3D.padding": [2, ((1, 2), (0, 1), (1, 0))], "Cropping1D.cropping": [2, (1, 2)], "Cropping3D.cropping": [2, ((1, 2), (0, 1), (1, 0))],
+    "MultiHeadAttention.attention_axes": [(1,), (2,), (1, 2)], "ExponentialDecay.decay_rate": [0.9],
 }
-SHAPES = {  # of a row, where the name does not say it; two: a layer of two inputs
+SHAPES = {  # of a row, where the name does not say it, or for an argument; two: a layer of two inputs
+    "MultiHeadAttention.attention_axes": [(3, 5, 4), (3, 5, 4)],
     "Embedding": ["int32", (5,)], "Masking": [(5, 4)], "TimeDistributed": [(5, 4)], "Bidirectional": [(5, 4)], "RNN": [(5, 4)], "LSTM": [(5, 4)], "GRU": [(5, 4)],
     "SimpleRNN": [(5, 4)], "Attention": [(5, 4), (5, 4)], "AdditiveAttention": [(5, 4), (5, 4)], "MultiHeadAttention": [(5, 4), (5, 4)], "GroupQueryAttention": [(5, 4), (5, 4)],
     "Permute": [(6, 1)], "GroupNormalization": [(6, 4)], "Add": [(6,), (6,)], "Subtract": [(6,), (6,)], "Multiply": [(6,), (6,)], "Average": [(6,), (6,)], "Maximum": [(6,), (6,)],
