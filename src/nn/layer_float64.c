@@ -30,12 +30,12 @@ static const char *const names[] = {
     "LayerScale", "SpectralNormalization", "StochasticDepth", "SpatialDropout1D", "SpatialDropout2D",
     "SpatialDropout3D",
     /* changes of images, signals */
-    "AugMix", "AutoContrast", "ContrastLimitedAdaptiveHistogramEqualization", "CutMix", "Equalization", "MaxNumBoundingBoxes",
-    "MelSpectrogram", "MixUp", "Pipeline", "RandAugment", "RandomBrightness", "RandomColorDegeneration", "RandomColorJitter",
-    "RandomContrast", "RandomCrop", "RandomElasticTransform", "RandomErasing", "RandomFlip", "RandomGaussianBlur",
-    "RandomGrayscale", "RandomHue", "RandomInvert", "RandomPerspective", "RandomPosterization", "RandomRotation",
-    "RandomSaturation", "RandomSharpness", "RandomShear", "RandomTranslation", "RandomZoom", "STFTSpectrogram",
-    "Solarization",
+    "AugMix", "AutoContrast", "ContrastLimitedAdaptiveHistogramEqualization", "CutMix", "Equalization",
+    "MaxNumBoundingBoxes", "MelSpectrogram", "MixUp", "Pipeline", "RandAugment", "RandomBrightness",
+    "RandomColorDegeneration", "RandomColorJitter", "RandomContrast", "RandomCrop", "RandomElasticTransform",
+    "RandomErasing", "RandomFlip", "RandomGaussianBlur", "RandomGrayscale", "RandomHue", "RandomInvert",
+    "RandomPerspective", "RandomPosterization", "RandomRotation", "RandomSaturation", "RandomSharpness", "RandomShear",
+    "RandomTranslation", "RandomZoom", "STFTSpectrogram", "Solarization",
     /* recurrent */
     "Bidirectional", "ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D", "GRU", "GRUCell", "LSTM", "LSTMCell",
     "Masking", "RNN", "SimpleRNN", "SimpleRNNCell", "StackedRNNCells", "TimeDistributed",
@@ -52,9 +52,9 @@ static const char *const names[] = {
 /* clang-format off */
 static const char *const operations[] = {
     "all_gather", "all_reduce", "all_reduce_max", "batch_max", "batch_sum", "binary", "cast", "compare", "concat",
-    "constant", "decompose", "fill", "fold_max", "fold_sum", "insert", "blank", "concat_insert", "matrix", "order", "pad",
-    "place_rows", "reduce", "repeat", "reshape", "select", "shuffle", "slice", "stand_in", "stop_gradient", "take",
-    "take_rows", "transpose", "unary", "uniform", "wide_lookup", "wide_product", "flat_update",
+    "constant", "decompose", "fill", "fold_max", "fold_sum", "insert", "blank", "concat_insert", "matrix", "order",
+    "pad", "place_rows", "reduce", "repeat", "reshape", "select", "shuffle", "slice", "stand_in", "stop_gradient",
+    "take", "take_rows", "transpose", "unary", "uniform", "wide_lookup", "wide_product", "flat_update",
     NULL};
 /* clang-format on */
 

@@ -155,32 +155,10 @@ static bool may_come(const artel__served_part *p, uint64_t item)
     return item >= p->base && item - p->base < most;
 }
 
-/* sync:K. Whether the step can be taken: the mean of K updates lies where an update is put. */
-static artel_status collect(artel__served_part *p, const artel__served_call *at, const artel__lane_head *in,
-                            bool *whole)
-{
-    const artel__entry *entry = p->list[ARTEL__PART_UPDATE];
-    int count = p->count[ARTEL__PART_UPDATE];
-    uint64_t rows = in->a & UINT32_MAX, share = in->a >> 32;
-    *whole = false;
-    if (rows > INT32_MAX || share >= ARTEL__MOST_SHARES || in->b > ARTEL__MOST_SHARES || p->tables.count)
-        return artel__served_misfit(p->fit);
-    artel_status status =
-        artel__some_stage_take(&p->stage, entry, count, &at->call, in->item, (int)share, (int64_t)rows);
-    if (status == ARTEL_ERROR_INVALID) return artel__served_misfit(p->fit);
-    ARTEL_TRY(status);
-    artel__served_count(p, ARTEL__PART_UPDATE);
-    if ((uint64_t)p->stage.count < in->b) return ARTEL_OK;
-    artel__some_stage_mean(&p->stage, entry, count, artel__served_place, p->store);
-    artel__some_stage_drop(&p->stage);
-    *whole = true;
-    return ARTEL_OK;
-}
-
 /* Puts an update in its place; false: it is of a step that lacks shares. */
 static artel_status put(artel__served_part *p, const artel__served_call *at, const artel__lane_head *in, bool *whole)
 {
-    if (in->b > 0) return collect(p, at, in, whole);
+    if (in->b > 0) return artel__served_collect(p, at, in, whole);
     *whole = true;
     return artel__served_take_update(p, &at->call);
 }

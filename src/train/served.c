@@ -221,6 +221,27 @@ artel_status artel__served_take_update(artel__served_part *s, const artel__lane_
     return ARTEL_OK;
 }
 
+artel_status artel__served_collect(artel__served_part *p, const artel__served_call *at, const artel__lane_head *in,
+                                   bool *whole)
+{
+    const artel__entry *entry = p->list[ARTEL__PART_UPDATE];
+    int count = p->count[ARTEL__PART_UPDATE];
+    uint64_t rows = in->a & UINT32_MAX, share = in->a >> 32;
+    *whole = false;
+    if (rows > INT32_MAX || share >= ARTEL__MOST_SHARES || in->b > ARTEL__MOST_SHARES || p->tables.count)
+        return artel__served_misfit(p->fit);
+    artel_status status =
+        artel__some_stage_take(&p->stage, entry, count, &at->call, in->item, (int)share, (int64_t)rows);
+    if (status == ARTEL_ERROR_INVALID) return artel__served_misfit(p->fit);
+    ARTEL_TRY(status);
+    artel__served_count(p, ARTEL__PART_UPDATE);
+    if ((uint64_t)p->stage.count < in->b) return ARTEL_OK;
+    artel__some_stage_mean(&p->stage, entry, count, artel__served_place, p->store);
+    artel__some_stage_drop(&p->stage);
+    *whole = true;
+    return ARTEL_OK;
+}
+
 int artel__served_list_update(artel__served_part *s, const artel__lane_slot *call)
 {
     artel__entries_at at = {0, 0};

@@ -88,6 +88,9 @@ void *artel__served_place(void *user, const artel__entry *entry);
 artel_status artel__served_take_state(artel__served_part *part, const artel__lane_slot *call,
                                       const artel__lane_head *in);
 artel_status artel__served_take_update(artel__served_part *part, const artel__lane_slot *call);
+/* Of a step of sync:K: a share of it. *whole: the mean of K shares lies where an update is put. */
+artel_status artel__served_collect(artel__served_part *part, const artel__served_call *at, const artel__lane_head *in,
+                                   bool *whole);
 /* The part's pieces are those of the update that was taken last, where they lie in its message; returns how many. */
 int artel__served_list_update(artel__served_part *part, const artel__lane_slot *call);
 /* An update, or values, have come or gone. */
