@@ -268,6 +268,8 @@ def training_by_length():
             ("joined pipelines", "m.keras", ["--data", spec + "+" + spec], "not of several that are joined")):
         rc, _, err = run(ARTEL, "fit", model, "--data", spec, *words)
         check(what, rc == 1 and found in err, err)
+    rc, _, err = run(ARTEL, "launch", "-n", 2, "fit", "m.keras", "--data", spec, "--strategy", "multi-worker", "--allow-mixed-arithmetic", "--insecure-network")
+    check("tasks of several kinds", rc != 0 and "--allow-mixed-arithmetic" in err and "leave it out, or name a pipeline without that stage" in err, err)
     rc, _, err = run(ARTEL, "predict", "m.keras", "--data", spec, "--steps", 1, "--output", "p.npy")
     check("some predictions", rc == 1 and "are not the first rows" in err, err)
 
