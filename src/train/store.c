@@ -444,14 +444,16 @@ bool artel__store_may_ask(const artel__optimizer *o, bool mean)
     return clips_together(o, mean) || (o->scales_loss && mean);
 }
 
-/* Updates come in the same order where they are means. Else they need not, and one that is no step, and wants nothing,
- * may come to one part earlier than to another; what all have in common is the number of steps. */
+/* Those that ask are counted, so that the ordinals of two in succession differ by one: what is told of them lies in two
+ * places by turns. Updates come in the same order where they are means; with a gate all of them ask. Else they need
+ * not, and one that is no step, and wants nothing, may come to one part earlier than to another; what all have in
+ * common is the number of steps. */
 int64_t artel__store_ask(const artel__store *s)
 {
     int64_t period = s->optimizer.accumulation_steps;
-    bool last = (s->iteration + 1) % period == 0, mean = s->division.mean;
-    bool asks = (s->norm >= 0 && last && (mean || is_finite(s))) || (s->gate >= 0 && mean);
-    return !asks ? 0 : mean ? s->iteration + s->untaken + 1 : (s->iteration + 1) / period;
+    bool last = (s->iteration + 1) % period == 0, mean = s->division.mean, all = s->gate >= 0 && mean;
+    bool asks = (s->norm >= 0 && last && (mean || is_finite(s))) || all;
+    return !asks ? 0 : all ? s->iteration + s->untaken + 1 : (s->iteration + 1) / period;
 }
 
 int artel__store_numbers(const artel__store *s)
