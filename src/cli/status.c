@@ -258,6 +258,10 @@ static void print_part(const json_t *part)
         }
     }
     if (json_object_get(part, "updates")) artel__show(stdout, ", update %lld", number(part, "updates"));
+    if (json_is_string(json_object_get(part, "waits_for"))) {
+        artel__show(stdout, ", waits for ");
+        print_text(part, "waits_for", 0);
+    }
     putchar('\n');
 }
 

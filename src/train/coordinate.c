@@ -378,7 +378,8 @@ static void tell(coordinator *c, const artel__service *s)
     for (int i = 0; i < c->installed.parts; i++) {
         const artel__installed_part *p = &c->installed.part[i];
         artel__told_part told = {
-            i, artel__division_bytes(&c->installed.division, i), NULL, tasks->task[p->task].index, {0}, p->copies, -1};
+            i,   artel__division_bytes(&c->installed.division, i), NULL, tasks->task[p->task].index, {0}, p->copies, -1,
+            NULL};
         for (int k = 0; k < p->copies; k++) told.copy[k] = tasks->task[p->copy[k]].index;
         artel__tell_part(t, &told);
     }

@@ -85,14 +85,18 @@ artel_status artel__numbers_tell_again(artel__numbers *n, artel__served_part *p,
     return any && !p->telling ? tell(n, p, client, s) : ARTEL_OK;
 }
 
+static bool has_told(const artel__numbers *n, const artel__served_part *p, int part, int64_t ordinal)
+{
+    return n->install[part] == p->install && half_of(told_at(n, part), n->count, ordinal)[0] == (double)ordinal;
+}
+
 /* The sums, in the order of the session's variables. False: a part has not told its numbers yet. */
 static bool sum_up(const artel__numbers *n, const artel__served_part *p, int64_t ordinal, double *squares, double *gate)
 {
     int parts = p->division.servers;
     *squares = *gate = 0;
     for (int i = 0; i < parts; i++) {
-        if (n->install[i] != p->install || half_of(told_at(n, i), n->count, ordinal)[0] != (double)ordinal)
-            return false;
+        if (!has_told(n, p, i, ordinal)) return false;
     }
     for (int t = 0; t < n->count; t++) {
         double *sum = t < n->count - 1 ? squares : gate, of_all = 0;
@@ -129,6 +133,19 @@ artel_status artel__numbers_agree(artel__numbers *n, artel__served_part *p, arte
     p->pending = NULL;
     *ready = true;
     return ARTEL_OK;
+}
+
+void artel__numbers_awaited(const artel__numbers *n, const artel__served_part *p, const artel__service *s, int *rank,
+                            int *of_part)
+{
+    *rank = *of_part = -1;
+    for (int k = 0; k < s->servers && *rank < 0; k++) {
+        if (p->telling >> k & 1 && !artel__slot_arrived(&p->tell[k])) *rank = s->server[k];
+    }
+    if (!p->pending || !p->has_told || *rank >= 0) return;
+    for (int i = 0; i < p->division.servers && *of_part < 0; i++) {
+        if (!has_told(n, p, i, artel__store_ask(p->store))) *of_part = i;
+    }
 }
 
 void artel__numbers_follow(artel__served_part *p, double squares)

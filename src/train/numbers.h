@@ -32,6 +32,10 @@ artel_status artel__numbers_tell_again(artel__numbers *numbers, artel__served_pa
  * told; else to be asked again with the same call, until when no other is put there. */
 artel_status artel__numbers_agree(artel__numbers *numbers, artel__served_part *part, artel__served_call *at,
                                   artel__served_client *client, const artel__service *service, bool *ready);
+/* Whom an update in its place waits for: *rank, of a server that has not answered yet, or *of_part, whose numbers have
+ * not been told; -1: nobody. */
+void artel__numbers_awaited(const artel__numbers *numbers, const artel__served_part *part,
+                            const artel__service *service, int *rank, int *of_part);
 /* At a copy, whose head has told it the sum. */
 void artel__numbers_follow(artel__served_part *part, double squares);
 /* Takes what others have answered. */

@@ -7,10 +7,13 @@
  * speaks of: a copy says so before it applies an update, which it does then before all else. So whatever was
  * acknowledged or read is at all of them, and yet the head goes on meanwhile: what it answers is put aside as it is
  * then. In a new generation nothing is under way, and the coordinator says anew who holds what. */
+#include <stdio.h>
 #include <string.h>
 
 #include "train/numbers.h"
 #include "train/tell.h"
+
+#define MOST_WORDS 160 /* of what is waited for */
 
 typedef struct server {
     artel__fit *fit;
@@ -22,7 +25,7 @@ typedef struct server {
     artel__numbers numbers;
     uint64_t chief, reign; /* of the last majority; 0: none */
     bool ended;
-    int64_t since; /* a copy's answer is waited for; 0 */
+    int64_t since; /* a copy's answer, or another part, is waited for; 0 */
 } server;
 
 /* -- copies -- */
@@ -239,6 +242,7 @@ static artel_status push(server *s, artel__served_part *p, const artel__service 
     if (fresh) {
         artel_status status = artel__numbers_agree(&s->numbers, p, at, s->client, service, &ready);
         if (status == ARTEL_OK && !ready) return ARTEL_OK;
+        s->since = 0;
         if (status == ARTEL_OK) status = take_new(s, service, p, at, in);
         if (status != ARTEL_OK) return status;
         artel__mesh_stepped(service->cluster, before + 1, 0); /* for artel status */
@@ -437,22 +441,6 @@ static artel_status look_around(server *s, const artel__service *service, size_t
     return status;
 }
 
-static void tell(server *s, const artel__service *service)
-{
-    artel__telling *t = &s->telling;
-    if (!artel__tell_due(t)) return;
-    artel__tell_begin(t, s->fit->ctx);
-    artel__tell_parts(t);
-    for (int i = 0; i < ARTEL__MOST_SERVERS; i++) {
-        const artel__served_part *p = s->part[i];
-        if (!p || !p->install) continue;
-        artel__told_part told = {i, artel__division_bytes(&p->division, i), p->head ? "head" : "copy", -1, {0},
-                                 0, artel__store_iteration(p->store)};
-        artel__tell_part(t, &told);
-    }
-    artel__tell_end(t, service->cluster);
-}
-
 /* Bytes of the longest message: the state of all variables, and a bit for each item of the run, twice that where room
  * was made for more (served.c). */
 static size_t most_bytes(const artel__fit *fit)
@@ -462,24 +450,55 @@ static size_t most_bytes(const artel__fit *fit)
     return fit->model->nn->variables->bytes * (ARTEL__APPLY_SLOTS + 4) + bits + (4 << 20);
 }
 
-/* A copy without whose answer a head gives none; -1: there is none. */
-static int find_awaited(const server *s)
+/* What a part waits for, in words; false: nothing. A copy without whose answer the head gives none, or another part. */
+static bool find_awaited(const server *s, const artel__service *service, const artel__served_part *p,
+                         char out[MOST_WORDS])
 {
+    const artel__served_forward *f = &p->forward[p->heard % ARTEL__SERVED_AHEAD];
+    int rank, part;
+    artel__numbers_awaited(&s->numbers, p, service, &rank, &part);
+    for (int k = p->heard < p->sent ? 0 : f->calls; k < f->calls; k++) {
+        if (!artel__slot_arrived(&f->call[k])) rank = f->rank[k];
+    }
+    if (rank >= 0)
+        snprintf(out, MOST_WORDS, "an answer of %s", artel__mesh_title(service->cluster, service->task[rank]));
+    else if (part >= 0)
+        snprintf(out, MOST_WORDS, "the norms of part %d", part);
+    return rank >= 0 || part >= 0;
+}
+
+static void tell(server *s, const artel__service *service)
+{
+    artel__telling *t = &s->telling;
+    if (!artel__tell_due(t)) return;
+    artel__tell_begin(t, s->fit->ctx);
+    artel__tell_parts(t);
     for (int i = 0; i < ARTEL__MOST_SERVERS; i++) {
         const artel__served_part *p = s->part[i];
-        if (!p || p->heard >= p->sent) continue;
-        const artel__served_forward *f = &p->forward[p->heard % ARTEL__SERVED_AHEAD];
-        for (int k = 0; k < f->calls; k++) {
-            if (!artel__slot_arrived(&f->call[k])) return f->rank[k];
-        }
+        char what[MOST_WORDS];
+        if (!p || !p->install) continue;
+        artel__told_part told = {i,
+                                 artel__division_bytes(&p->division, i),
+                                 p->head ? "head" : "copy",
+                                 -1,
+                                 {0},
+                                 0,
+                                 artel__store_iteration(p->store),
+                                 find_awaited(s, service, p, what) ? what : NULL};
+        artel__tell_part(t, &told);
     }
-    return -1;
+    artel__tell_end(t, service->cluster);
 }
 
 static artel_status wait_for_calls(server *s, const artel__service *service)
 {
-    int awaited = find_awaited(s);
-    return awaited >= 0 ? artel__service_wait_for(service, awaited, &s->since) : artel__service_wait(service);
+    char what[MOST_WORDS];
+    for (int i = 0; i < ARTEL__MOST_SERVERS; i++) {
+        if (s->part[i] && find_awaited(s, service, s->part[i], what))
+            return artel__service_wait_till(service, what, &s->since);
+    }
+    s->since = 0;
+    return artel__service_wait(service);
 }
 
 static artel_status loop(server *s, const artel__service *service)

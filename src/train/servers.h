@@ -169,6 +169,8 @@ artel_status artel__service_move(const artel__service *service);
 artel_status artel__service_wait(const artel__service *service);
 /* The same for an answer of that rank: who it is, is said every 5 s. `since`: 0 before the first wait for it. */
 artel_status artel__service_wait_for(const artel__service *service, int rank, int64_t *since);
+/* The same for something else, in words. */
+artel_status artel__service_wait_till(const artel__service *service, const char *what, int64_t *since);
 /* Says for whom this task waits, without which nothing goes on, until the generation is over: ARTEL_AGAIN. Through all
  * generations no longer than tasks are waited for that are not there (.wait_for_cluster): a failure. */
 artel_status artel__service_await(const artel__service *service, const char *whom);

@@ -187,14 +187,20 @@ artel_status artel__service_wait(const artel__service *s)
     return artel__service_move(s);
 }
 
-artel_status artel__service_wait_for(const artel__service *s, int rank, int64_t *since)
+artel_status artel__service_wait_till(const artel__service *s, const char *what, int64_t *since)
 {
     int64_t before = artel__now_ns();
     if (*since == 0) *since = before;
     artel_status status = artel__service_wait(s);
     int64_t seconds = (artel__now_ns() - *since) / SECOND;
     if (status == ARTEL_OK && seconds / REMIND != (before - *since) / SECOND / REMIND)
-        artel__log(s->fit->ctx, ARTEL_LOG_NOTE, "waiting for an answer of %s, %lld s",
-                   artel__mesh_title(s->cluster, s->task[rank]), (long long)seconds);
+        artel__log(s->fit->ctx, ARTEL_LOG_NOTE, "waiting for %s, %lld s", what, (long long)seconds);
     return status;
+}
+
+artel_status artel__service_wait_for(const artel__service *s, int rank, int64_t *since)
+{
+    char what[160];
+    snprintf(what, sizeof what, "an answer of %s", artel__mesh_title(s->cluster, s->task[rank]));
+    return artel__service_wait_till(s, what, since);
 }

@@ -38,6 +38,10 @@ void artel__tell_part(artel__telling *t, const artel__told_part *p)
         artel__text_printf(&t->text, "%sps:%d", k ? ", " : ", \"copy\": \"", p->copy[k]);
     if (p->copies) artel__text_append(&t->text, "\"");
     if (p->updates >= 0) artel__text_printf(&t->text, ", \"updates\": %" PRId64, p->updates);
+    if (p->waits) {
+        artel__text_append(&t->text, ", \"waits_for\": ");
+        artel__text_append_json(&t->text, p->waits);
+    }
     artel__text_append(&t->text, "}");
 }
 

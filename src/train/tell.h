@@ -4,7 +4,8 @@
  * The coordinator: {"consistency", "queue": batches of the phase not dealt out, "out": dealt out, "staleness":
  * {"updates", "p50", "p90", "max"} of the epoch (before its first update of the one before), "shares", "late" of
  * sync:K, "parts": [{"part", "bytes", "head": "ps:0", "copy": "ps:1, ps:2" or missing}]}. A server:
- * {"parts": [{"part", "bytes", "role": "head" or "copy", "updates"}]}. Zero it; belongs to one thread.
+ * {"parts": [{"part", "bytes", "role": "head" or "copy", "updates", "waits_for": "an answer of ps 1 (HOST:PORT)" or
+ * missing}]}. Zero it; belongs to one thread.
  */
 #ifndef ARTEL_TRAIN_TELL_H
 #define ARTEL_TRAIN_TELL_H
@@ -25,7 +26,8 @@ typedef struct artel__told_part {
     const char *role; /* NULL: it is the coordinator who speaks */
     int head;         /* number of a ps task; -1 */
     int copy[ARTEL__MOST_COPIES - 1], copies;
-    int64_t updates; /* -1: not known */
+    int64_t updates;   /* -1: not known */
+    const char *waits; /* what it waits for; NULL: nothing, or not known */
 } artel__told_part;
 
 /* Whether it is time again. */

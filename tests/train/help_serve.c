@@ -64,7 +64,7 @@ void serve_take_some(serve_bench *b, int workers)
 static void open_service(serve_bench *b)
 {
     b->service = (artel__service){.fit = &b->fit,
-                                  .cluster = b->cluster,
+                                  .cluster = &b->cluster,
                                   .seat = {.ranks = SERVE_RANKS, .job = 9, .generation = 1},
                                   .endpoint = artel__fabric_endpoint(b->fabric, SERVE_SERVER),
                                   .type = {[SERVE_CHIEF] = ARTEL__TASK_CHIEF,
@@ -84,10 +84,13 @@ static void open_service(serve_bench *b)
 int serve_open(void **state)
 {
     serve_bench *b = calloc(1, sizeof *b);
-    const artel_cluster_options alone = ARTEL_CLUSTER_OPTIONS_INIT;
     fit_open_mlp(&b->fit_bench, SERVE_ROWS);
     assert_int_equal(artel_context_create(NULL, &b->ctx), ARTEL_OK);
-    assert_int_equal(artel_cluster_open(b->fit_bench.ctx, &alone, &b->cluster), ARTEL_OK);
+    pthread_mutex_init(&b->cluster.mutex, NULL);
+    b->cluster.peer = b->peer;
+    b->cluster.peers = SERVE_RANKS;
+    for (int r = 0; r < SERVE_RANKS; r++)
+        strcpy(b->peer[r].title, (const char *[]){"chief 0", "worker 0", "ps 0", "ps 1"}[r]);
     assert_int_equal(artel__fabric_create(b->ctx, SERVE_RANKS, false, &b->fabric), ARTEL_OK);
     b->fit = (artel__fit){.ctx = b->fit_bench.ctx,
                           .model = b->fit_bench.model,
@@ -147,7 +150,7 @@ int serve_close(void **state)
     artel__arena_fini(&b->arena);
     artel__fit_close(&b->fit);
     artel__fabric_destroy(b->fabric);
-    artel_cluster_close(b->cluster);
+    pthread_mutex_destroy(&b->cluster.mutex);
     artel_context_destroy(b->ctx);
     fit_close(&b->fit_bench);
     free(b);

@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 
+#include "cluster/mesh_impl.h"
 #include "help_fit.h"
 #include "help_lane.h"
 #include "net/inproc.h"
@@ -24,8 +25,9 @@ enum {
 
 typedef struct serve_bench {
     fit_bench fit_bench;
-    artel_context *ctx; /* of what speaks to the server */
-    artel_cluster *cluster;
+    artel_context *ctx;    /* of what speaks to the server */
+    artel_cluster cluster; /* names of tasks */
+    artel__mesh_peer peer[SERVE_RANKS];
     artel__fit fit;
     artel__service service;
     void *server;

@@ -197,6 +197,7 @@ static void what_was_told_is_void_where_it_is_not_applied(void **state)
     assert_int_equal(artel__served_make(&fit, &service, 0, 1, NULL, &p), ARTEL_OK);
     p->install = SERVE_INSTALLED;
     size_t half = (size_t)n.count + 1;
+    int rank, part;
     for (int i = 0; i < 2; i++) { /* the first time the generation ends */
         assert_int_equal(artel__numbers_agree(&n, p, &at, NULL, &service, &ready), ARTEL_OK);
         assert_true(ready && p->numbers[half] == 1 && n.told[half] == 1);
@@ -209,8 +210,39 @@ static void what_was_told_is_void_where_it_is_not_applied(void **state)
     p->install++;
     assert_int_equal(artel__numbers_tell_again(&n, p, NULL, &service), ARTEL_OK);
     assert_true(n.told[0] == 2 && n.told[half] == 0);
+    p->has_told = false;
+    p->division.servers = 2; /* of the other part nothing is told */
+    assert_int_equal(artel__numbers_agree(&n, p, &at, NULL, &service, &ready), ARTEL_OK);
+    artel__numbers_awaited(&n, p, &service, &rank, &part);
+    assert_true(!ready && rank == -1 && part == 1);
     artel__served_drop(p);
     artel__numbers_fini(&n);
+    artel__fit_close(&fit);
+    fit_close(&b);
+}
+
+/* The numbers of two updates in succession lie apart, also where only each second one has a step, so that a part that
+ * is one of them ahead does not write over what others still want. */
+static void numbers_of_two_updates_lie_apart(void **state)
+{
+    fit_bench b;
+    artel__served_part *p = NULL;
+    (void)state;
+    fit_open_mlp(&b, SERVE_ROWS);
+    fit_expect(&b, artel_model_compile(b.model, "adam:global_clipnorm=0.1,gradient_accumulation_steps=2", NULL, NULL),
+               ARTEL_OK);
+    artel__fit fit = {
+        .ctx = b.ctx, .model = b.model, .options = fit_options(&b, SERVE_BATCH, 1, 1), .role = ARTEL__ROLE_SERVER};
+    fit.options.consistency = "sync:2";
+    artel__arena_init(&fit.arena, fit.ctx);
+    fit_expect(&b, artel__fit_open(&fit, b.data), ARTEL_OK);
+    artel__service service = {.fit = &fit, .servers = 1, .some = 2, .rule = {.partitioner = "none", .mean = true}};
+    assert_int_equal(artel__served_make(&fit, &service, 0, 1, NULL, &p), ARTEL_OK);
+    for (int i = 0; i < 6; i++) {
+        artel__store_set_iteration(p->store, i);
+        assert_int_equal(artel__store_ask(p->store), i % 2 ? (i + 1) / 2 : 0);
+    }
+    artel__served_drop(p);
     artel__fit_close(&fit);
     fit_close(&b);
 }
@@ -334,6 +366,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(of_two_at_once_one_counts, serve_open, serve_close),
         cmocka_unit_test_setup_teardown(a_share_is_made_again_of_the_variables_before, serve_open, serve_close),
         cmocka_unit_test(what_was_told_is_void_where_it_is_not_applied),
+        cmocka_unit_test(numbers_of_two_updates_lie_apart),
         cmocka_unit_test_setup_teardown(a_chief_with_a_majority_is_remembered, serve_open, serve_close),
         cmocka_unit_test_setup_teardown(a_void_part_is_dropped, serve_open, serve_close),
         cmocka_unit_test_setup_teardown(answers_share_their_room, serve_open, serve_close),
