@@ -11,7 +11,7 @@
 #include "base/argument.h"
 #include "base/threads.h"
 #include "function/direct.h"
-#include "text/program_rows.h"
+#include "text/words.h"
 
 enum {
     ARTEL__SMALL = 256,   /* bytes of elements inside an array */
@@ -110,9 +110,6 @@ artel_status artel__ndarray_check(artel_eager *eager, artel_dtype dtype, const a
 /* text.c. Gives an owner (or an array without elements) strings of its own, which are copies of `from`; NULL: empty
  * ones. On failure it is as it was. ARTEL_ERROR_INVALID: one is no UTF-8. */
 artel_status artel__ndarray_take_text(artel_ndarray *array, const artel_string *from);
-/* Spaces, tabs and line breaks; the part of a text between those at both ends. */
-bool artel__is_space(char c);
-artel_string artel__strip(artel_string text);
 /* Elements of a type into another, strings among them; numbers do not become strings here, for nobody would own these.
  */
 artel_status artel__ndarray_convert(artel_eager *eager, artel_dtype from, const void *source, artel_dtype to,
@@ -125,16 +122,6 @@ artel_status artel__ndarray_print(artel_eager *eager, artel_dtype from, const vo
  * status. 0: none of its operands is a string. */
 int artel__eager_strings(artel_eager *eager, const char *name, artel_ndarray *const *inputs, int count,
                          const char *attributes, artel_ndarray **outputs, int most);
-/* words.c: whether an operation may make strings of numbers; those that look into strings: ARTEL_AGAIN: no such
- * operation. */
-bool artel__makes_words(const char *name);
-artel_status artel__eager_words(artel_eager *eager, const char *name, artel_ndarray *const *inputs, int count,
-                                const char *attributes, artel_ndarray **out);
-/* text.c. By bytes: below 0, 0, above. */
-int artel__string_compare(const artel_string *a, const artel_string *b);
-/* "MaxPool" and "max_pool". */
-bool artel__same_operation(const char *a, const char *b);
-
 /* arithmetic.c: two operands of a type that graphs do not compute in; ARTEL_AGAIN: no such operation. */
 artel_status artel__eager_arithmetic(artel_eager *eager, const char *name, artel_ndarray *const *inputs, int count,
                                      artel_ndarray **out);

@@ -5,7 +5,6 @@
  * shared values, gets the first axis of its first array as the rows of a batch, and with it every other array of as
  * many positions and axes, unless these are weights.
  */
-#include <ctype.h>
 #include <string.h>
 
 #include "eager/eager_impl.h"
@@ -183,16 +182,6 @@ static artel_status trace_all(artel_eager *e, artel__entry *entry, int64_t rows)
     ARTEL_TRY(make_function(e, entry, rows, ARTEL__OPERANDS));
     drop_function(entry);
     return make_function(e, entry, rows, entry->outputs);
-}
-
-bool artel__same_operation(const char *a, const char *b)
-{
-    for (;; a++, b++) {
-        a += *a == '_';
-        b += *b == '_';
-        if (tolower((unsigned char)*a) != tolower((unsigned char)*b)) return false;
-        if (!*a) return true;
-    }
 }
 
 /* An operation whose first axis is the batch in Keras, from so many axes on: images may come without one. */

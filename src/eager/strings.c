@@ -1,66 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operations on arrays of strings.
- *
- * What moves elements, chooses among them or puts them in order is computed of numbers that stand for the strings: of
- * their places where they are only moved, of their ranks where they are compared (by bytes, which in UTF-8 is the
- * order of code points). So these operations are those of numbers, with their settings, shapes and errors. What looks
- * into strings is in words.c. Everything else is refused by name.
+/* Operations on arrays of strings: those that look into strings (text/words.h), and those that move them or put them in
+ * order (text/moved.h), which are operations on numbers. Everything else is refused by name.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "eager/eager_impl.h"
+#include "text/moved.h"
+#include "text/words.h"
 
 /* -- strings as numbers -- */
 
-typedef struct by_number {
-    const char *name;
-    uint32_t numbers; /* operands, by bit, that are numbers: a condition, places */
-    bool order;       /* of ranks */
-    bool strings;     /* the results are strings */
-} by_number;
-
-static const by_number operations[] = {
-    {"append", 0, false, true},       {"array_split", 0, false, true}, {"broadcast_to", 0, false, true},
-    {"concatenate", 0, false, true},  {"copy", 0, false, true},        {"diagonal", 0, false, true},
-    {"dstack", 0, false, true},       {"expand_dims", 0, false, true}, {"flip", 0, false, true},
-    {"fliplr", 0, false, true},       {"flipud", 0, false, true},      {"hsplit", 0, false, true},
-    {"hstack", 0, false, true},       {"moveaxis", 0, false, true},    {"ravel", 0, false, true},
-    {"repeat", 0, false, true},       {"reshape", 0, false, true},     {"roll", 0, false, true},
-    {"rot90", 0, false, true},        {"slice", 0, false, true},       {"split", 0, false, true},
-    {"squeeze", 0, false, true},      {"stack", 0, false, true},       {"swapaxes", 0, false, true},
-    {"take", 2, false, true},         {"tile", 0, false, true},        {"take_along_axis", 2, false, true},
-    {"transpose", 0, false, true},    {"unstack", 0, false, true},     {"vsplit", 0, false, true},
-    {"vstack", 0, false, true},       {"where", 1, false, true},       {"sort", 0, true, true},
-    {"argsort", 0, true, false},      {"equal", 0, true, false},       {"not_equal", 0, true, false},
-    {"less", 0, true, false},         {"less_equal", 0, true, false},  {"greater", 0, true, false},
-    {"greater_equal", 0, true, false}};
-
-/* All strings of a call, one array behind another. */
-typedef struct words {
-    artel_string *word;          /* by place */
-    const artel_string **sorted; /* by rank */
-    int64_t count;
-} words;
-
-static int compare_places(const void *a, const void *b)
+static artel_status collect(artel_eager *e, artel_ndarray *const *inputs, int count, artel__moved_words *out)
 {
-    const artel_string *const *one = a, *const *other = b;
-    return artel__string_compare(*one, *other);
-}
-
-static artel_status collect(artel_eager *e, artel_ndarray *const *inputs, int count, words *out)
-{
-    void *block;
     size_t total = 0;
     for (int i = 0; i < count; i++) {
         if (inputs[i]->dtype == ARTEL_DTYPE_STRING) total += (size_t)inputs[i]->count;
     }
-    if (total > INT32_MAX)
-        return artel__fail(e->ctx, ARTEL_ERROR_UNSUPPORTED, "strings", "take them in parts", "%zu strings in a call",
-                           total);
-    ARTEL_TRY(artel__alloc(e->ctx, total * (sizeof *out->word + sizeof *out->sorted) + 1, "strings", &block));
-    *out = (words){block, (const artel_string **)(void *)((artel_string *)block + total), 0};
+    ARTEL_TRY(artel__moved_begin(e->ctx, total, out));
     for (int i = 0; i < count; i++) {
         if (inputs[i]->dtype != ARTEL_DTYPE_STRING) continue;
         artel__ndarray_gather(inputs[i], out->word + out->count);
@@ -69,32 +25,15 @@ static artel_status collect(artel_eager *e, artel_ndarray *const *inputs, int co
     return ARTEL_OK;
 }
 
-/* Numbers of all strings: equal ones have the same rank, which is the first of their places among the sorted. */
-static void rank(words *w, int32_t *number)
-{
-    for (int64_t i = 0; i < w->count; i++) w->sorted[i] = &w->word[i];
-    if (w->count > 0) qsort(w->sorted, (size_t)w->count, sizeof(const artel_string *), compare_places);
-    int64_t first = 0;
-    for (int64_t i = 0; i < w->count; i++) {
-        if (artel__string_compare(w->sorted[first], w->sorted[i]) != 0) first = i;
-        number[w->sorted[i] - w->word] = (int32_t)first;
-    }
-}
-
-static void place(const words *w, int32_t *number)
-{
-    for (int64_t i = 0; i < w->count; i++) number[i] = (int32_t)i;
-}
-
 /* The operands with numbers in the place of strings; those that are new are the caller's to release. */
-static artel_status encode(artel_eager *e, const by_number *op, words *w, artel_ndarray *const *inputs, int count,
-                           artel_ndarray **out)
+static artel_status encode(artel_eager *e, const artel__moved *op, artel__moved_words *w, artel_ndarray *const *inputs,
+                           int count, artel_ndarray **out)
 {
     void *block;
     ARTEL_TRY(artel__alloc(e->ctx, (size_t)w->count * sizeof(int32_t) + 1, "strings", &block));
     const int32_t *at = block;
     artel_status status = ARTEL_OK;
-    op->order ? rank(w, block) : place(w, block);
+    artel__moved_number(op, w, block);
     for (int i = 0; i < count && status == ARTEL_OK; i++) {
         if (inputs[i]->dtype != ARTEL_DTYPE_STRING) {
             out[i] = artel_ndarray_retain(inputs[i]);
@@ -110,31 +49,17 @@ static artel_status encode(artel_eager *e, const by_number *op, words *w, artel_
 }
 
 /* The strings that the numbers of a result stand for, in its place. */
-static artel_status decode(artel_eager *e, const by_number *op, const words *w, artel_ndarray **result)
+static artel_status decode(artel_eager *e, const artel__moved *op, const artel__moved_words *w, artel_ndarray **result)
 {
-    artel_ndarray *made;
+    artel_ndarray *made = NULL;
     const int32_t *number = (const int32_t *)(const void *)(*result)->data;
     void *block;
     ARTEL_TRY(artel__alloc(e->ctx, (size_t)(*result)->count * sizeof(artel_string) + 1, "strings", &block));
-    artel_string *from = block;
-    artel_status status = ARTEL_OK;
-    for (int64_t i = 0; i < (*result)->count && status == ARTEL_OK; i++) {
-        if (number[i] < 0 || number[i] >= w->count)
-            status = artel__fail(e->ctx, ARTEL_ERROR_UNSUPPORTED, op->name, "use settings that only move elements",
-                                 "with these settings it makes elements that are no strings of its operands");
-        else
-            from[i] = op->order ? *w->sorted[number[i]] : w->word[number[i]];
-    }
+    artel_status status = artel__moved_strings(e->ctx, op, w, number, (*result)->count, block);
     if (status == ARTEL_OK) status = artel__ndarray_new(e, ARTEL_DTYPE_STRING, &(*result)->shape, &made);
-    if (status == ARTEL_OK) {
-        status = artel__ndarray_take_text(made, from);
-        if (status == ARTEL_OK) {
-            artel_ndarray_release(*result);
-            *result = made;
-        } else {
-            artel_ndarray_release(made);
-        }
-    }
+    if (status == ARTEL_OK) status = artel__ndarray_take_text(made, block);
+    artel_ndarray_release(status == ARTEL_OK ? *result : made);
+    if (status == ARTEL_OK) *result = made;
     artel__free(e->ctx, block);
     return status;
 }
@@ -144,11 +69,11 @@ static void release_all(artel_ndarray **list, int count)
     for (int i = 0; i < count; i++) artel_ndarray_release(list[i]);
 }
 
-static int run_by_number(artel_eager *e, const by_number *op, artel_ndarray *const *inputs, int count,
+static int run_by_number(artel_eager *e, const artel__moved *op, artel_ndarray *const *inputs, int count,
                          const char *attributes, artel_ndarray **outputs, int most)
 {
     artel_ndarray *in[ARTEL__OPERANDS] = {NULL}, *made[ARTEL__OPERANDS] = {NULL};
-    words w = {.word = NULL};
+    artel__moved_words w = {.word = NULL};
     for (int i = 0; i < count; i++) {
         bool number = i < 32 && (op->numbers >> i & 1);
         if (number != (inputs[i]->dtype == ARTEL_DTYPE_STRING)) continue;
@@ -169,8 +94,72 @@ static int run_by_number(artel_eager *e, const by_number *op, artel_ndarray *con
             artel_ndarray_release(made[i]);
     }
     release_all(in, count);
-    artel__free(e->ctx, w.word);
+    artel__moved_end(e->ctx, &w);
     return status < 0 ? (int)status : results;
+}
+
+/* -- operations that look into them -- */
+
+/* Results become arrays. */
+typedef struct array_sink {
+    artel__string_sink sink;
+    artel_eager *e;
+    artel_ndarray *made;
+} array_sink;
+
+static artel_status take_numbers(artel__string_sink *to, artel_dtype dtype, const artel_shape *shape, void **out)
+{
+    array_sink *s = (array_sink *)(void *)to;
+    ARTEL_TRY(artel__ndarray_check(s->e, dtype, shape));
+    ARTEL_TRY(artel__ndarray_new(s->e, dtype, shape, &s->made));
+    *out = s->made->data;
+    return ARTEL_OK;
+}
+
+static artel_status take_strings(artel__string_sink *to, const artel_shape *shape, const artel_string *from)
+{
+    array_sink *s = (array_sink *)(void *)to;
+    ARTEL_TRY(artel__ndarray_check(s->e, ARTEL_DTYPE_STRING, shape));
+    ARTEL_TRY(artel__ndarray_new(s->e, ARTEL_DTYPE_STRING, shape, &s->made));
+    return artel__ndarray_take_text(s->made, from);
+}
+
+/* The elements of all operands, dense, one behind another in a block of 64 bytes each. */
+static artel_status run_dense(artel__string_call *c, artel_ndarray *const *inputs)
+{
+    artel__cells in[ARTEL__OPERANDS];
+    size_t bytes = 1;
+    void *block;
+    for (int i = 0; i < c->count; i++)
+        bytes += ((size_t)inputs[i]->count * artel__cell_size(inputs[i]->dtype) + 63) / 64 * 64;
+    ARTEL_TRY(artel__alloc(c->ctx, bytes, "strings", &block));
+    char *at = block;
+    for (int i = 0; i < c->count; i++) {
+        artel__ndarray_gather(inputs[i], at);
+        in[i] = (artel__cells){inputs[i]->dtype, inputs[i]->shape, inputs[i]->count, at};
+        at += ((size_t)inputs[i]->count * artel__cell_size(inputs[i]->dtype) + 63) / 64 * 64;
+    }
+    c->in = in;
+    artel_status status = artel__string_run(c);
+    artel__free(c->ctx, block);
+    return status;
+}
+
+static artel_status run_words(artel_eager *e, const artel__string_operation *op, artel_ndarray *const *inputs,
+                              int count, const char *attributes, artel_ndarray **out)
+{
+    array_sink sink = {.sink = {take_numbers, take_strings}, .e = e};
+    artel__string_settings settings;
+    json_t *json;
+    artel__string_call c = {.ctx = e->ctx, .operation = op, .settings = &settings, .count = count, .to = &sink.sink};
+    artel_status status = artel__string_prepare(e->ctx, op, count, attributes, &settings, &json);
+    if (status == ARTEL_OK) status = run_dense(&c, inputs);
+    json_decref(json);
+    if (status == ARTEL_OK)
+        *out = sink.made;
+    else
+        artel_ndarray_release(sink.made);
+    return status;
 }
 
 /* -- calls -- */
@@ -192,14 +181,14 @@ int artel__eager_strings(artel_eager *e, const char *name, artel_ndarray *const 
     artel_ndarray *made = NULL;
     for (int i = 0; i < count; i++) any = any || inputs[i]->dtype == ARTEL_DTYPE_STRING;
     if (!any && !artel__makes_words(name)) return 0;
-    for (size_t i = 0; i < sizeof operations / sizeof *operations && any; i++) {
-        if (artel__same_operation(operations[i].name, name))
-            return run_by_number(e, &operations[i], inputs, count, attributes, outputs, most);
+    const artel__moved *moved = any ? artel__moved_find(name) : NULL;
+    if (moved) return run_by_number(e, moved, inputs, count, attributes, outputs, most);
+    const artel__string_operation *op = artel__string_find(name);
+    if (!op || (!any && !op->numbers)) {
+        if (!any) return 0;
+        return artel__fail(e->ctx, ARTEL_ERROR_UNSUPPORTED, name, "make numbers of them: docs/eager.md says how",
+                           "this operation has no strings");
     }
-    artel_status status = artel__eager_words(e, name, inputs, count, attributes, &made);
-    if (status < 0) return (int)status;
-    if (status == ARTEL_OK) return hand_out(made, outputs, most);
-    if (!any) return 0;
-    return artel__fail(e->ctx, ARTEL_ERROR_UNSUPPORTED, name, "make numbers of them: docs/eager.md says how",
-                       "this operation has no strings");
+    artel_status status = run_words(e, op, inputs, count, attributes, &made);
+    return status < 0 ? (int)status : hand_out(made, outputs, most);
 }

@@ -174,6 +174,19 @@ uint64_t artel__keyed_hash(const uint64_t key[2], const void *bytes, size_t leng
     return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 
+uint64_t artel__old_hash(const void *bytes, size_t length)
+{
+    const uint64_t factor = 0xc6a4a7935bd1e995u;
+    const uint8_t *at = bytes;
+    uint64_t hash = 0xDECAFCAFFEu ^ length * factor;
+    for (; length >= 8; length -= 8, at += 8) {
+        hash ^= shift_mix(fetch64(at) * factor) * factor;
+        hash *= factor;
+    }
+    if (length > 0) hash = (hash ^ read_word(at, length)) * factor;
+    return shift_mix(shift_mix(hash) * factor);
+}
+
 uint64_t artel__fingerprint_chain(uint64_t first, uint64_t second)
 {
     const uint64_t factor = 0xc6a4a7935bd1e995u;

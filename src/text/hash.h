@@ -12,6 +12,8 @@
 
 /* Fingerprint64 of FarmHash. */
 uint64_t artel__fingerprint(const void *bytes, size_t length);
+/* Hash64 of TensorFlow (Murmur's of 64 bits with a seed of its own): `tf.strings.to_hash_bucket`. */
+uint64_t artel__old_hash(const void *bytes, size_t length);
 /* SipHash-2-4 with 64 bits. */
 uint64_t artel__keyed_hash(const uint64_t key[2], const void *bytes, size_t length);
 /* One fingerprint of two, in this order. */

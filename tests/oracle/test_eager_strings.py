@@ -118,6 +118,7 @@ same("string_upper", call("string_upper", A)[0], tf.strings.upper(T).numpy())
 same("string_strip", call("string_strip", A)[0], tf.strings.strip(T).numpy())
 for buckets in (1, 7, 1 << 40):
     same("string_to_hash_bucket_fast", call("string_to_hash_bucket_fast", A, num_buckets=buckets)[0], tf.strings.to_hash_bucket_fast(T, buckets).numpy())
+    same("string_to_hash_bucket", call("string_to_hash_bucket", A, num_buckets=buckets)[0], tf.strings.to_hash_bucket(T, buckets).numpy())
     same("string_to_hash_bucket_strong", call("string_to_hash_bucket_strong", A, num_buckets=buckets, key=[3, 2**50])[0],
          tf.strings.to_hash_bucket_strong(T, buckets, [3, 2**50]).numpy())
 DIGITS = np.array([b"1.5", b"-2e-3", b" 7 ", b"1e40", b"0.1", b"inf", b"3"], object)
@@ -139,6 +140,8 @@ for text in (LINES, LINES.reshape(2, 4), np.array(b"a b c", object)):
             wanted = tf.strings.split(tf.constant(text), sep, maxsplit)
             same(f"string_split {sep} {maxsplit}", call("string_split", text, sep=sep, maxsplit=maxsplit)[0],
                  np.asarray((wanted if text.ndim == 0 else wanted.to_tensor("")).numpy(), object))
+for parts in (0, 2, 5):
+    same(f"string_split {parts}", call("string_split", LINES, sep=",", parts=parts)[0], np.asarray(tf.strings.split(tf.constant(LINES), ",").to_tensor("", shape=[None, parts]).numpy(), object))
 LONG = np.array([b"thumb", b"\xc3\xa4pf\xe2\x82\xacl", b"abcde"], object)
 for unit, pos, length in [(u, p, n) for u in ("BYTE", "UTF8_CHAR") for p in (-5, -2, 0, 1, 5, 6) for n in (0, 1, 3, 99)]:
     text = LONG if unit == "UTF8_CHAR" else LONG[::2]
@@ -167,6 +170,11 @@ for text in (A, A[0, 1], A[:0]):
     if np.size(text):
         same("string_unicode_decode", call("string_unicode_decode", text, default_value=-1)[0], dense(tf.strings.unicode_decode(given, "UTF-8"), -1))
         same("string_unicode_split", call("string_unicode_split", text)[0], np.asarray(dense(tf.strings.unicode_split(given, "UTF-8"), ""), object))
+for parts in (1, 4):
+    same(f"string_unicode_decode {parts}", call("string_unicode_decode", A[0], default_value=-1, parts=parts)[0],
+         tf.strings.unicode_decode(tf.constant(A[0]), "UTF-8").to_tensor(-1, shape=[None, parts]).numpy())
+    same(f"string_unicode_split {parts}", call("string_unicode_split", A[0], parts=parts)[0],
+         np.asarray(tf.strings.unicode_split(tf.constant(A[0]), "UTF-8").to_tensor("", shape=[None, parts]).numpy(), object))
 CODES = np.array([[97, 0xE4, 0x20AC], [0x1F600, 0, 0xD800], [-1, 0x110000, 0x10FFFF]], "int32")
 same("string_unicode_encode", call("string_unicode_encode", CODES)[0], tf.strings.unicode_encode(tf.constant(CODES), "UTF-8").numpy())
 same("string_unicode_encode", np.asarray(call("string_unicode_encode", CODES[0])[0], object), np.asarray(tf.strings.unicode_encode(tf.constant(CODES[0]), "UTF-8").numpy(), object))

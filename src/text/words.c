@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operations that look into strings: their table, their settings, and the way to their functions, which find the
- * elements of all operands one behind another. An operation is a line of `operations`, and a function of one of the
- * files that words.h names; a setting is a key, a line of `key_names` and a case of read_setting(). */
+/* Operations that look into strings: their table, their settings, and the way to their functions. An operation is a
+ * line of `operations`, and a function of one of the files that words.h names; a setting is a key, a line of
+ * `key_names` and a case of read_setting(). */
+#include <ctype.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "eager/words.h"
-
-typedef struct operation {
-    const char *name;
-    int least, most_inputs;
-    uint32_t keys; /* settings that it has, by bit */
-    artel__string_fn *run;
-    bool numbers; /* it takes numbers, and makes strings */
-} operation;
+#include "text/words.h"
 
 enum {
     KEY_SEPARATOR,
@@ -39,6 +31,7 @@ enum {
     KEY_SHORTEST,
     KEY_WIDTH,
     KEY_FILL,
+    KEY_PARTS,
     KEYS
 };
 static const char *const key_names[KEYS] = {"separator",     "sep",
@@ -52,7 +45,7 @@ static const char *const key_names[KEYS] = {"separator",     "sep",
                                             "padding_width", "preserve_short_sequences",
                                             "precision",     "scientific",
                                             "shortest",      "width",
-                                            "fill"};
+                                            "fill",          "parts"};
 
 enum {
     SUBSTR = 1 << KEY_POS | 1 << KEY_LEN | 1 << KEY_UNIT,
@@ -62,26 +55,31 @@ enum {
     AS_STRING = 1 << KEY_PRECISION | 1 << KEY_SCIENTIFIC | 1 << KEY_SHORTEST | 1 << KEY_WIDTH | 1 << KEY_FILL
 };
 
-static const operation operations[] = {
-    {"string_to_hash_bucket_fast", 1, 1, 1 << KEY_BUCKETS, artel__string_hash, false},
-    {"string_to_hash_bucket_strong", 1, 1, 1 << KEY_BUCKETS | 1 << KEY_KEY, artel__string_keyed_hash, false},
-    {"string_length", 1, 1, 1 << KEY_UNIT, artel__string_length, false},
-    {"string_to_number", 1, 1, 1 << KEY_OUT_TYPE, artel__string_number, false},
-    {"string_lower", 1, 1, 0, artel__string_lower, false},
-    {"string_upper", 1, 1, 0, artel__string_upper, false},
-    {"string_strip", 1, 1, 0, artel__string_strip, false},
-    {"string_substr", 1, 1, SUBSTR, artel__string_part, false},
-    {"string_lookup", 2, 2, 1 << KEY_DEFAULT, artel__string_lookup, false},
-    {"string_join", 1, ARTEL__OPERANDS, 1 << KEY_SEPARATOR, artel__string_join, false},
-    {"string_reduce_join", 1, 1, 1 << KEY_SEPARATOR | 1 << KEY_AXIS, artel__string_reduce_join, false},
-    {"string_split", 1, 1, 1 << KEY_SEP | 1 << KEY_MAXSPLIT, artel__string_split, false},
-    {"string_ngrams", 1, 1, NGRAMS, artel__string_ngrams, false},
-    {"string_unicode_decode", 1, 1, 1 << KEY_DEFAULT, artel__string_decode, false},
-    {"string_unicode_split", 1, 1, 0, artel__string_characters, false},
-    {"string_unicode_encode", 1, 1, 0, artel__string_encode, true},
-    {"string_as_string", 1, 1, AS_STRING, artel__string_as_string, true},
-    {"string_regex_full_match", 1, 1, 1 << KEY_PATTERN, artel__string_full_match, false},
-    {"string_regex_replace", 1, 1, REPLACE, artel__string_replace, false}};
+static const artel__string_operation operations[] = {
+    {"string_to_hash_bucket", 1, 1, 1 << KEY_BUCKETS, artel__string_infer_bucket, artel__string_old_hash, false},
+    {"string_to_hash_bucket_fast", 1, 1, 1 << KEY_BUCKETS, artel__string_infer_bucket, artel__string_hash, false},
+    {"string_to_hash_bucket_strong", 1, 1, 1 << KEY_BUCKETS | 1 << KEY_KEY, artel__string_infer_bucket,
+     artel__string_keyed_hash, false},
+    {"string_length", 1, 1, 1 << KEY_UNIT, artel__string_infer_length, artel__string_length, false},
+    {"string_to_number", 1, 1, 1 << KEY_OUT_TYPE, artel__string_infer_number, artel__string_number, false},
+    {"string_lower", 1, 1, 0, artel__string_infer_same, artel__string_lower, false},
+    {"string_upper", 1, 1, 0, artel__string_infer_same, artel__string_upper, false},
+    {"string_strip", 1, 1, 0, artel__string_infer_same, artel__string_strip, false},
+    {"string_substr", 1, 1, SUBSTR, artel__string_infer_part, artel__string_part, false},
+    {"string_lookup", 2, 2, 1 << KEY_DEFAULT, artel__string_infer_lookup, artel__string_lookup, false},
+    {"string_join", 1, ARTEL__STRING_OPERANDS, 1 << KEY_SEPARATOR, artel__string_infer_join, artel__string_join, false},
+    {"string_reduce_join", 1, 1, 1 << KEY_SEPARATOR | 1 << KEY_AXIS, artel__string_infer_reduce_join,
+     artel__string_reduce_join, false},
+    {"string_split", 1, 1, 1 << KEY_SEP | 1 << KEY_MAXSPLIT | 1 << KEY_PARTS, artel__string_infer_split,
+     artel__string_split, false},
+    {"string_ngrams", 1, 1, NGRAMS, artel__string_infer_ngrams, artel__string_ngrams, false},
+    {"string_unicode_decode", 1, 1, 1 << KEY_DEFAULT | 1 << KEY_PARTS, artel__string_infer_decode, artel__string_decode,
+     false},
+    {"string_unicode_split", 1, 1, 1 << KEY_PARTS, artel__string_infer_split, artel__string_characters, false},
+    {"string_unicode_encode", 1, 1, 0, artel__string_infer_encode, artel__string_encode, true},
+    {"string_as_string", 1, 1, AS_STRING, artel__string_infer_as_string, artel__string_as_string, true},
+    {"string_regex_full_match", 1, 1, 1 << KEY_PATTERN, artel__string_infer_match, artel__string_full_match, false},
+    {"string_regex_replace", 1, 1, REPLACE, artel__string_infer_same, artel__string_replace, false}};
 
 /* -- settings -- */
 
@@ -175,18 +173,20 @@ static bool read_setting(int key, json_t *value, artel__string_settings *out)
     case KEY_WIDTH: return read_count(value, &out->width);
     case KEY_SCIENTIFIC: return read_flag(value, true, &out->scientific);
     case KEY_SHORTEST: return read_flag(value, true, &out->shortest);
+    case KEY_PARTS: return artel__json_integer(value, &out->parts) && out->parts >= 0 && out->parts <= INT32_MAX;
     case KEY_FILL: return read_text(value, &out->fill);
     case KEY_PRESERVE_SHORT: return read_flag(value, true, &ngrams->keep_short);
     default: return artel__json_integer(value, &out->missing);
     }
 }
 
-static artel_status read_settings(artel_eager *e, const operation *op, const json_t *given, artel__string_settings *out)
+static artel_status read_settings(artel_context *ctx, const artel__string_operation *op, const json_t *given,
+                                  artel__string_settings *out)
 {
     const char *key;
     json_t *value;
     *out = (artel__string_settings){
-        .most = -1, .length = -1, .dtype = ARTEL_DTYPE_FLOAT32, .all = true, .ngrams = {.padding = -1}};
+        .most = -1, .length = -1, .parts = -1, .dtype = ARTEL_DTYPE_FLOAT32, .all = true, .ngrams = {.padding = -1}};
     if (op->run == artel__string_as_string) out->precision = -1;
     if (op->run == artel__string_lookup) out->missing = -1;
     if (op->run == artel__string_ngrams) out->separator = (artel_string){" ", 1};
@@ -197,7 +197,7 @@ static artel_status read_settings(artel_eager *e, const operation *op, const jso
             if (op->keys >> k & 1 && strcmp(key, key_names[k]) == 0) known = read_setting(k, value, out);
         }
         if (!known)
-            return artel__fail(e->ctx, ARTEL_ERROR_INVALID, op->name,
+            return artel__fail(ctx, ARTEL_ERROR_INVALID, op->name,
                                "see docs/eager.md for the settings of operations on strings",
                                "the setting '%s' is unknown, or has no such value", key);
     }
@@ -206,32 +206,7 @@ static artel_status read_settings(artel_eager *e, const operation *op, const jso
 
 /* -- calls -- */
 
-/* With the elements of all operands, one behind another. */
-static artel_status run(artel__string_call *c, const operation *op)
-{
-    const artel_string *in[ARTEL__OPERANDS];
-    size_t total = 0;
-    void *block;
-    if (op->numbers) return op->run(c);
-    for (int i = 0; i < c->count; i++) {
-        if (c->inputs[i]->dtype != ARTEL_DTYPE_STRING)
-            return artel__string_wrong(c, "cast it with artel_ndarray_cast", "an operand is numbers");
-        total += (size_t)c->inputs[i]->count;
-    }
-    ARTEL_TRY(artel__alloc(c->e->ctx, total * sizeof(artel_string) + 1, "strings", &block));
-    artel_string *at = block;
-    for (int i = 0; i < c->count; i++) {
-        artel__ndarray_gather(c->inputs[i], at);
-        in[i] = at;
-        at += c->inputs[i]->count;
-    }
-    c->in = in;
-    artel_status status = op->run(c);
-    artel__free(c->e->ctx, block);
-    return status;
-}
-
-/* All names begin alike, as those of nothing else do: so a call on numbers, which are most, ends here. */
+/* All names begin alike, as those of nothing else do. */
 bool artel__makes_words(const char *name)
 {
     static const char begin[] = "string";
@@ -242,26 +217,54 @@ bool artel__makes_words(const char *name)
     return true;
 }
 
-artel_status artel__eager_words(artel_eager *e, const char *name, artel_ndarray *const *inputs, int count,
-                                const char *attributes, artel_ndarray **out)
+bool artel__same_operation(const char *a, const char *b)
 {
-    const operation *op = NULL;
-    artel__string_settings s;
-    json_t *json = NULL;
-    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
-        if (artel__same_operation(operations[i].name, name)) op = &operations[i];
+    for (;; a++, b++) {
+        a += *a == '_';
+        b += *b == '_';
+        if (tolower((unsigned char)*a) != tolower((unsigned char)*b)) return false;
+        if (!*a) return true;
     }
-    bool strings = false;
-    for (int i = 0; i < count; i++) strings = strings || inputs[i]->dtype == ARTEL_DTYPE_STRING;
-    if (!op || (!strings && !op->numbers)) return ARTEL_AGAIN;
-    artel__string_call c = {.e = e, .name = op->name, .settings = &s, .inputs = inputs, .count = count, .out = out};
+}
+
+const artel__string_operation *artel__string_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+        if (artel__same_operation(operations[i].name, name)) return &operations[i];
+    }
+    return NULL;
+}
+
+artel_status artel__string_prepare(artel_context *ctx, const artel__string_operation *op, int count,
+                                   const char *attributes, artel__string_settings *out, json_t **json)
+{
+    *json = NULL;
     if (count < op->least || count > op->most_inputs)
-        return artel__string_wrong(&c, "see docs/eager.md", "it takes another number of arrays");
-    if (attributes) ARTEL_TRY(artel__json_load(e->ctx, op->name, attributes, strlen(attributes), &json));
-    artel_status status = json && !json_is_object(json)
-                              ? artel__string_wrong(&c, "give a JSON object", "the settings are no object")
-                              : read_settings(e, op, json, &s);
-    if (status == ARTEL_OK) status = run(&c, op);
-    json_decref(json);
-    return status;
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, op->name, "see docs/eager.md",
+                           "it takes another number of arrays");
+    if (attributes) ARTEL_TRY(artel__json_load(ctx, op->name, attributes, strlen(attributes), json));
+    if (*json && !json_is_object(*json))
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, op->name, "give a JSON object", "the settings are no object");
+    return read_settings(ctx, op, *json, out);
+}
+
+static artel_status check_kinds(const artel__string_call *c)
+{
+    for (int i = 0; i < c->count && !c->operation->numbers; i++) {
+        if (c->in[i].dtype != ARTEL_DTYPE_STRING)
+            return artel__string_wrong(c, "cast it with artel_ndarray_cast", "an operand is numbers");
+    }
+    return ARTEL_OK;
+}
+
+artel_status artel__string_infer(const artel__string_call *c, artel_dtype *dtype, artel_shape *shape)
+{
+    ARTEL_TRY(check_kinds(c));
+    return c->operation->infer(c, dtype, shape);
+}
+
+artel_status artel__string_run(const artel__string_call *c)
+{
+    ARTEL_TRY(check_kinds(c));
+    return c->operation->run(c);
 }

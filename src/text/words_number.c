@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "eager/words.h"
+#include "text/words.h"
 #include "tensor/shape.h"
 
 enum {
@@ -22,7 +22,7 @@ static void write_number(artel__string_writer *to, char *text, int length)
 static const char *check(const artel__string_call *c)
 {
     const artel__string_settings *s = c->settings;
-    artel_dtype dtype = c->inputs[0]->dtype;
+    artel_dtype dtype = c->in[0].dtype;
     bool floats = dtype <= ARTEL_DTYPE_BFLOAT16;
     if (dtype == ARTEL_DTYPE_STRING) return "the operand is strings";
     if (s->scientific && s->shortest) return "'scientific' and 'shortest' are given together";
@@ -56,7 +56,7 @@ static void write_floats(const artel__string_call *c, const double *from, int64_
 static void write_integers(const artel__string_call *c, const int64_t *from, int64_t count, artel__string_writer *to)
 {
     const artel__string_settings *s = c->settings;
-    bool plain = has_no_sign(c->inputs[0]->dtype);
+    bool plain = has_no_sign(c->in[0].dtype);
     char form[32], text[ROOM];
     make_form(s, plain ? "llu" : "lld", form);
     for (int64_t i = 0; i < count; i++, artel__string_next(to)) {
@@ -72,30 +72,37 @@ static void write_flags(const int64_t *from, int64_t count, artel__string_writer
         artel__string_write(to, from[i] ? "true" : "false", from[i] ? 4 : 5);
 }
 
-artel_status artel__string_as_string(const artel__string_call *c)
+artel_status artel__string_infer_as_string(const artel__string_call *c, artel_dtype *dtype, artel_shape *shape)
 {
-    artel_ndarray *from = c->inputs[0];
-    artel__string_writer writer;
-    void *block;
     const char *why = check(c);
     if (why) return artel__string_wrong(c, "see tf.strings.as_string", why);
+    *dtype = ARTEL_DTYPE_STRING;
+    *shape = c->in[0].shape;
+    return ARTEL_OK;
+}
+
+artel_status artel__string_as_string(const artel__string_call *c)
+{
+    const artel__cells *from = &c->in[0];
+    artel_dtype dtype;
+    artel_shape shape;
+    artel__string_writer writer;
+    void *block;
+    ARTEL_TRY(artel__string_infer_as_string(c, &dtype, &shape));
     artel_dtype as = from->dtype <= ARTEL_DTYPE_BFLOAT16 ? ARTEL_DTYPE_FLOAT64
                      : has_no_sign(from->dtype)          ? ARTEL_DTYPE_UINT64
                                                          : ARTEL_DTYPE_INT64;
-    size_t size = artel_dtype_size(from->dtype), count = (size_t)from->count;
-    ARTEL_TRY(artel__string_begin(c->e->ctx, from->count, &writer));
-    artel_status status = artel__alloc(c->e->ctx, count * (size + 8) + 1, "strings", &block);
+    ARTEL_TRY(artel__string_begin(c->ctx, from->count, &writer));
+    artel_status status = artel__alloc(c->ctx, (size_t)from->count * 8 + 1, "strings", &block);
     if (status == ARTEL_OK) {
-        uint8_t *narrow = (uint8_t *)block + 8 * count;
-        artel__ndarray_gather(from, narrow);
-        artel__convert(from->dtype, narrow, as, block, from->count);
+        artel__convert(from->dtype, from->data, as, block, from->count);
         if (as == ARTEL_DTYPE_FLOAT64)
             write_floats(c, block, from->count, &writer);
         else if (from->dtype == ARTEL_DTYPE_BOOL)
             write_flags(block, from->count, &writer);
         else
             write_integers(c, block, from->count, &writer);
-        artel__free(c->e->ctx, block);
+        artel__free(c->ctx, block);
     }
-    return artel__string_end(&writer, c, &from->shape, status);
+    return artel__string_end(&writer, c, &shape, status);
 }

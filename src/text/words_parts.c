@@ -6,7 +6,7 @@
  * one with the most end in empty strings. */
 #include <string.h>
 
-#include "eager/words.h"
+#include "text/words.h"
 
 /* -- joining -- */
 
@@ -21,7 +21,7 @@ struct joining {
 
 static artel_status join_parts(const joining *j, const artel_shape *shape)
 {
-    artel_context *ctx = j->call->e->ctx;
+    artel_context *ctx = j->call->ctx;
     int64_t count = artel_shape_count(shape);
     const artel_string *between = &j->call->settings->separator;
     size_t bytes = 1;
@@ -57,42 +57,68 @@ static artel_status join_parts(const joining *j, const artel_shape *shape)
 
 static const artel_string *operand(const joining *j, int64_t i, int64_t part)
 {
-    return &j->call->in[part][j->call->inputs[part]->shape.rank ? i : 0];
+    return &artel__string_in(j->call, part)[j->call->in[part].shape.rank ? i : 0];
+}
+
+artel_status artel__string_infer_join(const artel__string_call *c, artel_dtype *dtype, artel_shape *out)
+{
+    const artel_shape *shape = &c->in[0].shape;
+    for (int i = 1; i < c->count; i++) {
+        const artel_shape *other = &c->in[i].shape;
+        if (shape->rank == 0) shape = other;
+        if (other->rank && !artel__shape_equal(other, shape))
+            return artel__string_wrong(c, "give arrays of one shape, or scalars", "the shapes differ");
+    }
+    *dtype = ARTEL_DTYPE_STRING;
+    *out = *shape;
+    return ARTEL_OK;
 }
 
 artel_status artel__string_join(const artel__string_call *c)
 {
-    const artel_shape *shape = &c->inputs[0]->shape;
-    for (int i = 1; i < c->count; i++) {
-        const artel_shape *other = &c->inputs[i]->shape;
-        if (shape->rank == 0) shape = other;
-        bool same = other->rank == shape->rank;
-        for (int k = 0; same && k < shape->rank; k++) same = other->dim[k] == shape->dim[k];
-        if (!same && other->rank)
-            return artel__string_wrong(c, "give arrays of one shape, or scalars", "the shapes differ");
-    }
-    return join_parts(&(joining){.call = c, .parts = c->count, .part = operand}, shape);
+    artel_dtype dtype;
+    artel_shape shape;
+    ARTEL_TRY(artel__string_infer_join(c, &dtype, &shape));
+    return join_parts(&(joining){.call = c, .parts = c->count, .part = operand}, &shape);
 }
 
 static const artel_string *along(const joining *j, int64_t i, int64_t part)
 {
-    return &j->call->in[0][(i / j->inner * j->parts + part) * j->inner + i % j->inner];
+    return &artel__string_in(j->call, 0)[(i / j->inner * j->parts + part) * j->inner + i % j->inner];
+}
+
+/* The axis; -1: all. */
+static artel_status axis_of(const artel__string_call *c, int *axis)
+{
+    int rank = c->in[0].shape.rank;
+    int64_t given = c->settings->axis < 0 ? c->settings->axis + rank : c->settings->axis;
+    *axis = -1;
+    if (c->settings->all) return ARTEL_OK;
+    *axis = (int)given;
+    if (given >= 0 && given < rank) return ARTEL_OK;
+    return artel__string_wrong(c, "give an axis of the array", "there is no such axis");
+}
+
+artel_status artel__string_infer_reduce_join(const artel__string_call *c, artel_dtype *dtype, artel_shape *shape)
+{
+    int axis;
+    ARTEL_TRY(axis_of(c, &axis));
+    *dtype = ARTEL_DTYPE_STRING;
+    *shape = axis < 0 ? (artel_shape){.rank = 0} : c->in[0].shape;
+    if (axis >= 0) shape->rank--;
+    for (int k = axis; axis >= 0 && k < shape->rank; k++) shape->dim[k] = c->in[0].shape.dim[k + 1];
+    return ARTEL_OK;
 }
 
 artel_status artel__string_reduce_join(const artel__string_call *c)
 {
-    artel_shape shape = c->inputs[0]->shape;
-    joining j = {.call = c, .parts = c->inputs[0]->count, .inner = 1, .part = along};
-    if (c->settings->all) return join_parts(&j, &(artel_shape){.rank = 0});
-    int64_t axis = c->settings->axis < 0 ? c->settings->axis + shape.rank : c->settings->axis;
-    if (axis < 0 || axis >= shape.rank)
-        return artel__string_wrong(c, "give an axis of the array", "there is no such axis");
-    j.parts = shape.dim[axis];
-    shape.rank--;
-    for (int k = (int)axis; k < shape.rank; k++) {
-        shape.dim[k] = shape.dim[k + 1];
-        j.inner *= shape.dim[k];
-    }
+    artel_dtype dtype;
+    artel_shape shape;
+    int axis;
+    ARTEL_TRY(axis_of(c, &axis));
+    ARTEL_TRY(artel__string_infer_reduce_join(c, &dtype, &shape));
+    joining j = {.call = c, .parts = axis < 0 ? c->in[0].count : c->in[0].shape.dim[axis], .inner = 1, .part = along};
+    for (int k = axis; axis >= 0 && k < shape.rank; k++) j.inner *= shape.dim[k];
     return join_parts(&j, &shape);
 }
 
@@ -128,24 +154,37 @@ static int64_t split(const artel__string_settings *by, artel_string s, artel_str
     }
 }
 
+/* With an axis of parts, or of characters. */
+artel_status artel__string_infer_split(const artel__string_call *c, artel_dtype *dtype, artel_shape *shape)
+{
+    *dtype = ARTEL_DTYPE_STRING;
+    *shape = c->in[0].shape;
+    if (shape->rank == ARTEL_MAX_RANK)
+        return artel__string_wrong(c, "take axes away", "there is no room for another axis");
+    shape->dim[shape->rank++] = c->settings->parts;
+    return ARTEL_OK;
+}
+
 artel_status artel__string_split(const artel__string_call *c)
 {
-    artel_shape shape = c->inputs[0]->shape;
-    int64_t count = c->inputs[0]->count, most = 0;
+    artel_dtype dtype;
+    artel_shape shape;
+    int64_t count = c->in[0].count, all;
+    const artel_string *from = artel__string_in(c, 0);
     void *list;
-    if (shape.rank == ARTEL_MAX_RANK)
-        return artel__string_wrong(c, "take axes away", "there is no room for another axis");
-    for (int64_t i = 0; i < count; i++) {
-        int64_t parts = split(c->settings, c->in[0][i], NULL, 0);
-        if (parts > most) most = parts;
+    ARTEL_TRY(artel__string_infer_split(c, &dtype, &shape));
+    int64_t *most = &shape.dim[shape.rank - 1];
+    for (int64_t i = 0; i < count && c->settings->parts < 0; i++) {
+        int64_t parts = split(c->settings, from[i], NULL, 0);
+        if (parts > *most) *most = parts;
     }
-    shape.dim[shape.rank++] = most;
-    ARTEL_TRY(artel__ndarray_check(c->e, ARTEL_DTYPE_STRING, &shape));
-    ARTEL_TRY(artel__calloc(c->e->ctx, (size_t)(count * most) + 1, sizeof(artel_string), "strings", &list));
+    if (*most < 0) *most = 0;
+    ARTEL_TRY(artel__string_check_shape(c, &shape, &all));
+    ARTEL_TRY(artel__calloc(c->ctx, (size_t)all + 1, sizeof(artel_string), "strings", &list));
     artel_string *part = list;
-    for (int64_t i = 0; i < count; i++) split(c->settings, c->in[0][i], part + i * most, most);
+    for (int64_t i = 0; i < count; i++) split(c->settings, from[i], part + i * *most, *most);
     artel_status status = artel__string_give(c, &shape, part);
-    artel__free(c->e->ctx, list);
+    artel__free(c->ctx, list);
     return status;
 }
 
@@ -199,27 +238,46 @@ static void write_row(const artel__string_call *c, const artel_string *row, int6
     }
 }
 
-artel_status artel__string_ngrams(const artel__string_call *c)
+/* A row that is shorter than every width, as one. */
+static bool is_whole(const artel__ngram_settings *n, int64_t words, int64_t each)
+{
+    return each == 0 && n->keep_short && words > 0;
+}
+
+artel_status artel__string_infer_ngrams(const artel__string_call *c, artel_dtype *dtype, artel_shape *shape)
 {
     const artel__ngram_settings *n = &c->settings->ngrams;
-    artel_shape shape = c->inputs[0]->shape;
-    artel__string_writer writer;
     int64_t each = 0;
-    if (n->widths == 0 || shape.rank == 0)
+    *dtype = ARTEL_DTYPE_STRING;
+    *shape = c->in[0].shape;
+    if (n->widths == 0 || shape->rank == 0)
         return artel__string_wrong(c, "give words along the last axis, and how many are taken together",
-                                   shape.rank ? "the setting 'ngram_width' is missing" : "the array has no axis");
+                                   shape->rank ? "the setting 'ngram_width' is missing" : "the array has no axis");
     if (n->padding > 0 && !n->padded)
         return artel__string_wrong(c, "give 'pad_values'", "there is a 'padding_width' and nothing to pad with");
-    int64_t words = shape.dim[shape.rank - 1];
+    int64_t words = shape->dim[shape->rank - 1];
     for (int w = 0; w < n->widths && words > 0;
          w++) { /* of nothing TensorFlow makes nothing, whatever it is padded with */
         if (__builtin_add_overflow(each, count_ngrams(n, words, n->width[w]), &each)) each = INT64_MAX;
     }
-    bool whole = each == 0 && n->keep_short && words > 0;
-    shape.dim[shape.rank - 1] = whole ? 1 : each;
-    ARTEL_TRY(artel__ndarray_check(c->e, ARTEL_DTYPE_STRING, &shape));
-    int64_t most = artel_shape_count(&shape), rows = most ? most / shape.dim[shape.rank - 1] : 0;
-    ARTEL_TRY(artel__string_begin(c->e->ctx, most, &writer));
-    for (int64_t i = 0; i < rows; i++) write_row(c, c->in[0] + i * words, words, whole, &writer);
+    shape->dim[shape->rank - 1] = is_whole(n, words, each) ? 1 : each;
+    return ARTEL_OK;
+}
+
+artel_status artel__string_ngrams(const artel__string_call *c)
+{
+    artel_dtype dtype;
+    artel_shape shape;
+    artel__string_writer writer;
+    int64_t most;
+    ARTEL_TRY(artel__string_infer_ngrams(c, &dtype, &shape));
+    ARTEL_TRY(artel__string_check_shape(c, &shape, &most));
+    const artel__ngram_settings *n = &c->settings->ngrams;
+    int64_t words = c->in[0].shape.dim[shape.rank - 1], each = 0;
+    for (int w = 0; w < n->widths && words > 0; w++) each += count_ngrams(n, words, n->width[w]);
+    bool whole = is_whole(n, words, each);
+    int64_t rows = most ? most / shape.dim[shape.rank - 1] : 0;
+    ARTEL_TRY(artel__string_begin(c->ctx, most, &writer));
+    for (int64_t i = 0; i < rows; i++) write_row(c, artel__string_in(c, 0) + i * words, words, whole, &writer);
     return artel__string_end(&writer, c, &shape, ARTEL_OK);
 }

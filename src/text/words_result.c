@@ -1,23 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What operations that look into strings end with: an error, or an array of strings, of those that are given or of what
  * is written one behind another. */
-#include "eager/words.h"
+#include "text/words.h"
 
 artel_status artel__string_wrong(const artel__string_call *c, const char *advice, const char *what)
 {
-    return artel__fail(c->e->ctx, ARTEL_ERROR_INVALID, c->name, advice, "%s", what);
+    return artel__fail(c->ctx, ARTEL_ERROR_INVALID, c->operation->name, advice, "%s", what);
+}
+
+artel_status artel__string_like(const artel__string_call *c, artel_dtype dtype, void **out)
+{
+    return c->to->numbers(c->to, dtype, &c->in[0].shape, out);
 }
 
 artel_status artel__string_give(const artel__string_call *c, const artel_shape *shape, const artel_string *from)
 {
-    artel_ndarray *made;
-    ARTEL_TRY(artel__ndarray_new(c->e, ARTEL_DTYPE_STRING, shape, &made));
-    artel_status status = artel__ndarray_take_text(made, from);
-    if (status < 0)
-        artel_ndarray_release(made);
-    else
-        *c->out = made;
-    return status;
+    return c->to->strings(c->to, shape, from);
+}
+
+artel_status artel__string_check_shape(const artel__string_call *c, const artel_shape *shape, int64_t *count)
+{
+    *count = artel_shape_count(shape);
+    if (*count >= 0 && *count <= INT64_MAX / 64) return ARTEL_OK;
+    return artel__string_wrong(c, "take fewer", "the result has more elements than there can be");
 }
 
 artel_status artel__string_begin(artel_context *ctx, int64_t most, artel__string_writer *out)

@@ -2,41 +2,36 @@
 /* Regular expressions (text/pattern.h) on arrays of strings, as tf.strings.regex_full_match and regex_replace. words.c
  * has their table. */
 #include "base/utf8.h"
-#include "eager/words.h"
 #include "text/pattern.h"
+#include "text/words.h"
 
 /* Once for each match that is looked for: of a long text there may be many, and each takes as long as the text. */
 static artel_status go_on(const artel__string_call *c)
 {
-    if (!artel__cancelled(c->e->ctx)) return ARTEL_OK;
-    return artel__fail(c->e->ctx, ARTEL_ERROR_CANCELLED, c->name, "call artel_context_clear to go on", "cancelled");
+    if (!artel__cancelled(c->ctx)) return ARTEL_OK;
+    return artel__fail(c->ctx, ARTEL_ERROR_CANCELLED, c->operation->name, "call artel_context_clear to go on",
+                       "cancelled");
 }
 
 static artel_status create(const artel__string_call *c, artel__pattern **out)
 {
     const artel_string *text = &c->settings->pattern;
     if (!text->bytes) return artel__string_wrong(c, "give a regular expression", "the setting 'pattern' is missing");
-    return artel__pattern_create(c->e->ctx, c->name, text->bytes, text->length, out);
+    return artel__pattern_create(c->ctx, c->operation->name, text->bytes, text->length, out);
 }
 
 artel_status artel__string_full_match(const artel__string_call *c)
 {
     artel__pattern *pattern;
-    artel_ndarray *made;
+    void *block;
     ARTEL_TRY(create(c, &pattern));
-    artel_status status = artel__ndarray_new(c->e, ARTEL_DTYPE_BOOL, &c->inputs[0]->shape, &made);
-    if (status == ARTEL_OK) {
-        for (int64_t i = 0; i < made->count && status == ARTEL_OK; i++) {
-            status = go_on(c);
-            if (status == ARTEL_OK)
-                made->data[i] = artel__pattern_matches(pattern, c->in[0][i].bytes, c->in[0][i].length);
-        }
-        if (status == ARTEL_OK)
-            *c->out = made;
-        else
-            artel_ndarray_release(made);
+    artel_status status = artel__string_like(c, ARTEL_DTYPE_BOOL, &block);
+    for (int64_t i = 0; i < c->in[0].count && status == ARTEL_OK; i++) {
+        artel_string s = artel__string_in(c, 0)[i];
+        status = go_on(c);
+        if (status == ARTEL_OK) ((uint8_t *)block)[i] = artel__pattern_matches(pattern, s.bytes, s.length);
     }
-    artel__pattern_destroy(c->e->ctx, pattern);
+    artel__pattern_destroy(c->ctx, pattern);
     return status;
 }
 
@@ -109,17 +104,17 @@ artel_status artel__string_replace(const artel__string_call *c)
 {
     artel__pattern *pattern;
     artel__string_writer writer;
-    int64_t count = c->inputs[0]->count;
+    int64_t count = c->in[0].count;
     ARTEL_TRY(create(c, &pattern));
     artel_status status = check_rewrite(c, artel__pattern_groups(pattern));
-    if (status == ARTEL_OK) status = artel__string_begin(c->e->ctx, count, &writer);
+    if (status == ARTEL_OK) status = artel__string_begin(c->ctx, count, &writer);
     if (status == ARTEL_OK) {
         for (int64_t i = 0; i < count && status == ARTEL_OK; i++) {
-            status = replace(c, pattern, &c->in[0][i], &writer);
+            status = replace(c, pattern, &artel__string_in(c, 0)[i], &writer);
             artel__string_next(&writer);
         }
-        status = artel__string_end(&writer, c, &c->inputs[0]->shape, status);
+        status = artel__string_end(&writer, c, &c->in[0].shape, status);
     }
-    artel__pattern_destroy(c->e->ctx, pattern);
+    artel__pattern_destroy(c->ctx, pattern);
     return status;
 }
