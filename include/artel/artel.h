@@ -26,5 +26,6 @@
 #include "artel/text.h"
 #include "artel/trainer.h"
 #include "artel/version.h"
+#include "artel/watch.h"
 
 #endif

@@ -235,9 +235,10 @@ typedef struct artel_checkpoint_info {
 } artel_checkpoint_info;
 
 /* Looks for the newest whole checkpoint in the directory of a run (artel_fit_options.checkpoint_dir), which may be
- * going on in another process, and takes its weights into the model if it is newer than step `newer_than` (-1: any). A
- * directory that is not there (yet) holds none. Errors: ARTEL_ERROR_CORRUPT (of another model; the weights are then
- * undefined), ARTEL_ERROR_IO, ARTEL_ERROR_NOT_FOUND (removed meanwhile by the run: look again). */
+ * going on in another process, and takes its weights into the model if it is newer than step `newer_than` (-1: any). Or
+ * the directory is a checkpoint itself ("run1/ckpt-500"). One that is not there (yet) holds none. Errors:
+ * ARTEL_ERROR_CORRUPT (of another model; the weights are then undefined), ARTEL_ERROR_IO, ARTEL_ERROR_NOT_FOUND
+ * (removed meanwhile by the run: look again). */
 ARTEL_API artel_status artel_model_read_checkpoint(artel_model *model, const char *directory, int64_t newer_than,
                                                    artel_checkpoint_info *out);
 

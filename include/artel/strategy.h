@@ -96,9 +96,10 @@ ARTEL_API artel_status artel_strategy_set_units(artel_strategy *strategy, int64_
  * cluster by the task that artel_strategy_writes(); over parameter servers by the chief after a join, and without what
  * optimizers keep. Weights lie as in checkpoints of fit. */
 ARTEL_API artel_status artel_strategy_save(artel_strategy *strategy, const char *directory, int64_t step, int keep);
-/* Takes up the newest whole one; *step -1: there is none. Before a loop; variables, models and optimizers are declared,
- * and become final. Errors: ARTEL_ERROR_INVALID (a run of fit's), ARTEL_ERROR_CORRUPT (other variables or optimizers,
- * counters that are none: the strategy stays as it was), ARTEL_ERROR_IO. */
+/* Takes up the newest whole one, or the directory is one ("run1/ckpt-500"); *step -1: there is none. Before a loop;
+ * variables, models and optimizers are declared, and become final. Errors: ARTEL_ERROR_INVALID (a run of fit's),
+ * ARTEL_ERROR_CORRUPT (other variables or optimizers, counters that are none: the strategy stays as it was),
+ * ARTEL_ERROR_IO. */
 ARTEL_API artel_status artel_strategy_restore(artel_strategy *strategy, const char *directory, int64_t *step);
 /* Whether this task is the one to write results; true alone. */
 ARTEL_API bool artel_strategy_writes(const artel_strategy *strategy);

@@ -17,7 +17,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tupl
 
 import numpy as np
 
-__all__ = ["Error", "Function", "Functions", "Model", "load", "load_functions", "version"]
+__all__ = ["Error", "Function", "Functions", "Model", "checkpoints", "load", "load_functions", "version"]
 
 Arrays = Union[np.ndarray, Sequence[np.ndarray], Dict[str, np.ndarray]]
 Record = Union[None, str, Dict[str, Any], Sequence[Any]]
@@ -102,7 +102,8 @@ def _open() -> ctypes.CDLL:
     pointers = ["artel_context_create", "artel_model_load", "artel_model_load_with_policy", "artel_data_open"]
     for name in pointers + ["artel_data_from_memory", "artel_model_fit", "artel_model_evaluate", "artel_model_predict", "artel_model_save",
                             "artel_model_load_weights", "artel_model_freeze", "artel_model_compile", "artel_model_digest", "artel_model_get_weight",
-                            "artel_model_set_weight", "artel_predictions_get", "artel_predictions_get_float64", "artel_context_load_extension"]:
+                            "artel_model_set_weight", "artel_predictions_get", "artel_predictions_get_float64", "artel_context_load_extension",
+                            "artel_model_read_checkpoint"]:
         getattr(lib, name).restype = _i
     lib.artel_context_error.restype = ctypes.POINTER(_Record)
     lib.artel_history_key.restype = _s
@@ -382,6 +383,14 @@ class Model:
         """From .weights.h5, .keras, .h5 or .safetensors."""
         self._check(_lib.artel_model_load_weights(self._handle, _text(path)))
 
+    def load_checkpoint(self, path: str) -> int:
+        """The weights of a checkpoint ("run1/ckpt-500"), or of the newest one in the directory of a run; its step."""
+        found = (_l * 3)()  # artel_checkpoint_info: step, epoch, finished
+        self._check(_lib.artel_model_read_checkpoint(self._handle, _text(path), _l(-1), found))
+        if found[0] < 0:
+            raise FileNotFoundError(f"{path}: there is no whole checkpoint")
+        return found[0]
+
     def freeze(self, pattern: str) -> None:
         """Layers of these names ("conv*") are not trained from here on; the optimizer starts without state."""
         self._check(_lib.artel_model_freeze(self._handle, _text(pattern)))
@@ -411,3 +420,4 @@ def load(path: str, extensions: Sequence[str] = (), dtype: Optional[str] = None)
 
 
 from .functions import Function, Functions, load_functions  # noqa: E402 - it stands on what is above
+from .watch import checkpoints  # noqa: E402

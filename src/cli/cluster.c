@@ -31,8 +31,9 @@ double artel__cli_seconds(const char *text)
     return -1;
 }
 
-static artel_status read_seconds(artel__invocation *call, const char *option, const char *text, double *out)
+artel_status artel__cli_read_seconds(artel__invocation *call, const char *option, const char *text, double *out)
 {
+    if (!text) return ARTEL_OK;
     *out = artel__cli_seconds(text);
     if (*out > 0) return ARTEL_OK;
     return artel__cli_usage(call, option, "the value is no time (found %.60s, expected for example 30s or 10min)",
@@ -101,9 +102,9 @@ artel_status artel__cli_open_cluster(artel__invocation *call, const char *strate
 {
     artel_cluster_options options = ARTEL_CLUSTER_OPTIONS_INIT;
     *out = NULL;
-    ARTEL_TRY(read_seconds(call, "--wait-for-cluster", choice->wait, &options.wait_for_cluster));
-    ARTEL_TRY(read_seconds(call, "--collective-timeout", choice->timeout, &options.collective_timeout));
-    ARTEL_TRY(read_seconds(call, "--suspect-after", choice->suspect, &options.suspect_after));
+    ARTEL_TRY(artel__cli_read_seconds(call, "--wait-for-cluster", choice->wait, &options.wait_for_cluster));
+    ARTEL_TRY(artel__cli_read_seconds(call, "--collective-timeout", choice->timeout, &options.collective_timeout));
+    ARTEL_TRY(artel__cli_read_seconds(call, "--suspect-after", choice->suspect, &options.suspect_after));
     options.parameter_servers = strcmp(strategy, "parameter-server") == 0;
     bool together = strcmp(strategy, "multi-worker") == 0 || strcmp(strategy, "tpu") == 0;
     if (!together && !options.parameter_servers) {

@@ -142,6 +142,8 @@ extern const char *const artel__preempt_words[];
 
 /* Seconds of "500ms", "2s", "10min", "1h" or a bare number of seconds; negative when it is none of these. */
 double artel__cli_seconds(const char *text);
+/* The same of an option's value; NULL leaves *out alone. */
+artel_status artel__cli_read_seconds(artel__invocation *call, const char *option, const char *text, double *out);
 
 /* With --strategy multi-worker or parameter-server: the cluster this process was started in, else NULL. */
 artel_status artel__cli_open_cluster(artel__invocation *call, const char *strategy, const artel__cluster_choice *choice,

@@ -19,9 +19,9 @@ typedef struct pass_options {
     const char *device, *plugin, *device_precision, *device_kernels, *device_launches, *device_reduce, *device_memory;
     const char *extensions;
     const char *data, *output, *labels, *strategy, *all_reduce, *loss, *metrics, *json, *isa, *checkpoint_dir, *log_dir,
-        *confusion, *data_memory, *dtype;
+        *confusion, *data_memory, *dtype, *min_interval, *timeout;
     bool follow, allow_mixed_arithmetic;
-    int64_t batch_size, steps, replicas, threads, shards, verbose, skip_errors;
+    int64_t batch_size, steps, replicas, threads, shards, verbose, skip_errors, evaluations;
     artel__cluster_choice cluster;
 } pass_options;
 
@@ -114,6 +114,12 @@ static const artel__option evaluate_options[] = {
      ARTEL__OPTION_STRING, AT(checkpoint_dir), "null", 0, 0, NULL},
     {"follow", "evaluate each new checkpoint of --checkpoint-dir until the run has finished", ARTEL__OPTION_BOOL,
      AT(follow), "false", 0, 0, NULL},
+    {"min-interval", "with --follow: from one evaluation to the next at least so long: 30s, 10min",
+     ARTEL__OPTION_STRING, AT(min_interval), "null", 0, 0, NULL},
+    {"timeout", "with --follow: end when no new checkpoint has come for so long", ARTEL__OPTION_STRING, AT(timeout),
+     "null", 0, 0, NULL},
+    {"evaluations", "with --follow: end after so many; 0: any number", ARTEL__OPTION_INT, AT(evaluations), "0", 0, 1e15,
+     NULL},
     {"log-dir", "write TensorBoard logs of these evaluations here", ARTEL__OPTION_STRING, AT(log_dir), "null", 0, 0,
      NULL},
     {"confusion", "FILE.svg or FILE.csv: which classes are taken for which; a report by class is printed",
@@ -409,7 +415,10 @@ static artel_status follow(artel__invocation *call, artel_cluster *cluster)
                                      .verbose = o->verbose < 0 && !isatty(2) ? 0 : o->verbose,
                                      .log_dir = o->log_dir,
                                      .board = {.write_graph = true}},
+                            .most = o->evaluations,
                             .once = !o->follow};
+    ARTEL_TRY(artel__cli_read_seconds(call, "--min-interval", o->min_interval, &follow.min_interval));
+    ARTEL_TRY(artel__cli_read_seconds(call, "--timeout", o->timeout, &follow.timeout));
     artel_status status = open_all(call, &follow.model, &follow.data);
     if (status == ARTEL_OK) status = artel__cli_follow(call, &follow);
     artel_data_destroy(follow.data);
@@ -423,6 +432,12 @@ static artel_status run_evaluate(artel__invocation *call)
     if ((o->follow || o->log_dir) && !o->checkpoint_dir)
         return artel__cli_usage(call, o->follow ? "--follow" : "--log-dir",
                                 "there are no checkpoints to evaluate without --checkpoint-dir DIR");
+    if ((o->min_interval || o->timeout || o->evaluations) && !o->follow)
+        return artel__cli_usage(call,
+                                o->min_interval ? "--min-interval"
+                                : o->timeout    ? "--timeout"
+                                                : "--evaluations",
+                                "it is about a series of checkpoints; add --follow");
     if (o->checkpoint_dir && strcmp(o->strategy, "multi-worker") == 0)
         return artel__cli_usage(call, "--checkpoint-dir",
                                 "checkpoints are evaluated by one process; use another --strategy");

@@ -62,12 +62,15 @@ static artel_status read_newer(void *user, int64_t newer_than, artel_checkpoint_
 
 static artel_status follow_run(follower *f)
 {
-    const artel__watch watch = {.ctx = f->call->ctx,
-                                .directory = f->follow->directory,
-                                .read = read_newer,
-                                .evaluate = evaluate,
-                                .user = f,
-                                .once = f->follow->once};
+    artel__watch watch = {.ctx = f->call->ctx,
+                          .directory = f->follow->directory,
+                          .read = read_newer,
+                          .evaluate = evaluate,
+                          .user = f,
+                          .throttle = f->follow->min_interval,
+                          .timeout = f->follow->timeout > 0 ? f->follow->timeout : ARTEL__WATCH_FOR_EVER,
+                          .most = f->follow->most,
+                          .once = f->follow->once};
     return artel__watch_run(&watch);
 }
 

@@ -11,6 +11,9 @@ typedef struct artel__follow {
     const char *directory; /* of the run's checkpoints */
     artel_evaluate_options evaluate;
     artel__observer_options show;
+    double min_interval; /* seconds from the beginning of an evaluation to that of the next, at least */
+    double timeout;      /* seconds that a checkpoint is waited for; 0: for ever */
+    int64_t most;        /* evaluations; 0: any number */
     bool once; /* the newest one that is there; else each new one until the run has finished, which may skip some */
 } artel__follow;
 

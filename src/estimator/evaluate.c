@@ -195,14 +195,15 @@ artel_status artel__evaluator_look(artel__evaluator *v)
 
 artel_status artel__evaluator_follow(artel__evaluator *v)
 {
-    const artel__watch watch = {.ctx = v->side.estimator->ctx,
-                                .directory = v->side.estimator->options.model_dir,
-                                .read = read_newer,
-                                .evaluate = evaluate_found,
-                                .is_over = is_over,
-                                .user = v,
-                                .start_delay = v->spec->start_delay_secs,
-                                .throttle = v->spec->throttle_secs};
+    artel__watch watch = {.ctx = v->side.estimator->ctx,
+                          .directory = v->side.estimator->options.model_dir,
+                          .read = read_newer,
+                          .evaluate = evaluate_found,
+                          .is_over = is_over,
+                          .user = v,
+                          .start_delay = v->spec->start_delay_secs,
+                          .throttle = v->spec->throttle_secs,
+                          .timeout = ARTEL__WATCH_FOR_EVER};
     return artel__watch_run(&watch);
 }
 

@@ -348,17 +348,39 @@ static artel_status read_manifest(artel_context *ctx, const char *directory, int
     return ARTEL_OK;
 }
 
+/* A directory that is a checkpoint itself. */
+static artel_status read_single(artel_context *ctx, const char *path, const char *directory, char **folder,
+                                json_t **manifest)
+{
+    ARTEL_TRY(artel__json_load_file(ctx, path, manifest));
+    artel_status status = check_hash(ctx, directory, *manifest);
+    if (status == ARTEL_OK) status = artel__strdup(ctx, directory, folder);
+    if (status == ARTEL_OK) return ARTEL_OK;
+    json_decref(*manifest);
+    *manifest = NULL;
+    return status;
+}
+
+static artel_status read_newer(artel_context *ctx, const char *directory, int64_t newer_than, char **folder,
+                               json_t **manifest)
+{
+    char path[4300];
+    int64_t newest;
+    snprintf(path, sizeof path, "%.4096s/manifest.json", directory);
+    if (artel__file_exists(path)) return read_single(ctx, path, directory, folder, manifest);
+    ARTEL_TRY(artel__checkpoint_newest(ctx, directory, &newest));
+    if (newest < 0) return ARTEL_OK;
+    return newest > newer_than ? artel__checkpoint_find(ctx, directory, folder, manifest)
+                               : read_manifest(ctx, directory, newest, manifest);
+}
+
 artel_status artel__checkpoint_newer(artel_context *ctx, const char *directory, int64_t newer_than,
                                      artel_checkpoint_info *out, char **folder, json_t **manifest)
 {
-    int64_t newest;
     *out = (artel_checkpoint_info){.step = -1};
     *folder = NULL;
     *manifest = NULL;
-    ARTEL_TRY(artel__checkpoint_newest(ctx, directory, &newest));
-    if (newest < 0) return ARTEL_OK;
-    artel_status status = newest > newer_than ? artel__checkpoint_find(ctx, directory, folder, manifest)
-                                              : read_manifest(ctx, directory, newest, manifest);
+    artel_status status = read_newer(ctx, directory, newer_than, folder, manifest);
     if (!*manifest) return status;
     out->step = json_integer_value(json_object_get(*manifest, "step"));
     out->epoch = json_integer_value(json_object_get(*manifest, "epoch"));

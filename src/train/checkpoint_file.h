@@ -44,7 +44,7 @@ artel_status artel__checkpoint_find(artel_context *ctx, const char *directory, c
 artel_status artel__checkpoint_newest(artel_context *ctx, const char *directory, int64_t *step);
 
 /* The newest one, for whoever knows that of step `newer_than` (-1: none): *out says what it is, step -1: there is none;
- * *folder is there where it is newer. */
+ * *folder is there where it is newer. Of a directory that is a checkpoint itself that one. */
 artel_status artel__checkpoint_newer(artel_context *ctx, const char *directory, int64_t newer_than,
                                      artel_checkpoint_info *out, char **folder, json_t **manifest);
 

@@ -20,7 +20,7 @@ SOURCE, BUILD = os.environ["ARTEL_SOURCE"], os.environ["ARTEL_BUILD"]
 os.environ["ARTEL_LIBRARY"] = BUILD + "/libartel.so"
 sys.path.insert(0, SOURCE + "/python")
 import artel  # noqa: E402
-from artel import functions  # noqa: E402
+from artel import functions, watch  # noqa: E402
 
 FOLDER = tempfile.TemporaryDirectory()
 RECORD = """{"class_name": "Sequential", "config": {"name": "m", "layers": [{"class_name": "InputLayer", "config": {"batch_shape": [null, 6],
@@ -50,6 +50,7 @@ def compare_structs():
     headers = Headers(SOURCE + "/include/artel")
     pairs = {"artel_fit_options": artel._FitOptions, "artel_evaluate_options": artel._EvaluateOptions, "artel_event": artel._Event,
              "artel_strategy_options": functions._StrategyOptions, "artel_argument": functions._Argument, "artel_array": functions._Values,
+             "artel_watch_options": watch._Options, "artel_checkpoint_info": watch._Info,
              "artel_data_array": artel._Array, "artel_string": artel._String, "artel_shape": artel._Shape, "artel_metric_value": artel._Metric, "artel_error": artel._Record}
     for name, ours in pairs.items():
         theirs = headers.structs[name]

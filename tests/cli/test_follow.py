@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 
 from cli import MODELS, Row, expect, save, save_arrays
 from oracle import ARTEL, artel, clean_environment, table
@@ -76,6 +77,80 @@ def of_a_cluster(scene):
     expect(mine[-1]["metrics"] == scene.one(scene.path("o.keras"))["metrics"], "values", mine[-1])
 
 
+def GS10_series(scene):
+    """A time-out, a number of evaluations and the end of the run end it; a checkpoint may be named itself."""
+    expect(artel(*scene.fit("--epochs", 4, "--save-every", "1epoch", "--keep", 9)).rc == 0, "fit")
+    follow = (None, "--checkpoint-dir", scene.run, "--follow")
+    for more, last in (((), 100), (("--evaluations", 1), 100), (("--timeout", "1ms", "--min-interval", "1ms"), 100)):
+        said = scene.evaluate(*follow, *more)
+        expect(said.rc == 0 and [json.loads(line)["step"] for line in said.out.splitlines()] == [last], more, said.rc, said.out, said.err)
+    values = {step: scene.one(None, "--checkpoint-dir", os.path.join(scene.run, f"ckpt-{step}")) for step in (25, 100)}
+    expect({step: value["step"] for step, value in values.items()} == {25: 25, 100: 100}, values)
+    expect(values[25]["metrics"] != values[100]["metrics"] and values[100]["metrics"] == scene.one(None, "--checkpoint-dir", scene.run)["metrics"], values)
+    empty = scene.evaluate(None, "--checkpoint-dir", scene.path("none"), "--follow", "--timeout", "1ms")
+    expect(empty.rc == 0 and not empty.out, "a time-out without any", empty.rc, empty.out, empty.err)
+    for text, more in (("add --follow", ("--checkpoint-dir", scene.run, "--timeout", "1s")), ("is no time", (*follow[1:], "--min-interval", "soon"))):
+        said = scene.evaluate(None, *more)
+        expect(said.rc == 1 and text in said.err, text, said.rc, said.err)
+
+
+def GS10_as_tensorflow(scene):
+    """artel.checkpoints() beside tf.train.checkpoints_iterator() over directories in which the same checkpoints appear, at the calls of the time-out function and
+    in the midst of the loop: the same are given, and the function is asked as often."""
+    import tensorflow as tf
+
+    sys.path.insert(0, os.path.join(os.environ["ARTEL_SOURCE"], "python"))
+    os.environ["ARTEL_LIBRARY"] = os.path.join(os.environ["ARTEL_BUILD"], "libartel.so")
+    import artel as module
+
+    expect(artel(*scene.fit("--epochs", 4, "--save-every", "1epoch", "--keep", 9)).rc == 0, "fit")
+    saver, model = tf.train.Checkpoint(v=tf.Variable(1.0)), module.load(scene.model)
+    model.compile("sgd", "sparse_categorical_crossentropy")
+
+    def in_tensorflow(folder, epoch):
+        saver.save(os.path.join(folder, f"e{epoch}"))
+
+    def in_artel(folder, epoch):
+        shutil.copytree(os.path.join(scene.run, f"ckpt-{25 * epoch}"), os.path.join(folder, f"ckpt-{25 * epoch}"))
+
+    def play(folder, iterator, add, at_start, at_time_out, in_loop):
+        """What is given, and how often the time-out function was asked when it was."""
+        asked, given, pending = [], [], list(in_loop)
+        for epoch in at_start:
+            add(folder, epoch)
+
+        def is_over():
+            asked.append(1)
+            if len(asked) > len(at_time_out or []):
+                return True
+            for epoch in at_time_out[len(asked) - 1]:
+                add(folder, epoch)
+            return False
+        for path in iterator(folder, timeout=0, timeout_fn=is_over if at_time_out is not None else None):
+            given.append((path, len(asked)))
+            for epoch in (pending.pop(0) if pending else ()):
+                add(folder, epoch)
+        return given, len(asked)
+
+    scripts = [((), None, ()), ((), ((), (), ()), ()), ((1,), None, ()), ((1, 2), None, ((3,), (), ())), ((1,), ((), (2, 3), ()), ()), ((), ((1,), (), (2,)), ((), (3,))),
+               ((1,), (), ((2,),)), ((2,), ((), (), ()), ((3,), (4,)))]
+    for number, script in enumerate(scripts):
+        ours, theirs = scene.path(f"ours{number}"), scene.path(f"theirs{number}")
+        os.mkdir(ours), os.mkdir(theirs)
+        want = play(theirs, tf.train.checkpoints_iterator, in_tensorflow, *script)
+        have = play(ours, lambda *args, **kinds: module.checkpoints(*args, **kinds, ignore_end=True), in_artel, *script)
+        want = [(int(os.path.basename(path).split("-")[0][1:]), asked) for path, asked in want[0]], want[1]
+        have = [(model.load_checkpoint(path) // 25, asked) for path, asked in have[0]], have[1]
+        expect(have == want, "script", number, "TensorFlow", want, "here", have)
+    expect([path[-8:] for path in module.checkpoints(scene.run)] == ["ckpt-100"], "the end of the run ends it")
+    expect(list(module.checkpoints(ours, ignore_end=True, most=1)) == [os.path.join(ours, "ckpt-100")], "one is enough")
+    try:
+        list(module.checkpoints(scene.path("none"), timeout=0, timeout_fn=lambda: 1 // 0))
+        expect(False, "what the function raises is lost")
+    except ZeroDivisionError:
+        pass
+
+
 def mistakes(scene):
     """What cannot be evaluated is said, and changes nothing."""
     expect(artel(*scene.fit()).rc == 0, "fit")
@@ -98,7 +173,7 @@ def mistakes(scene):
     expect(watch.wait(100) == 143, "it ends on SIGTERM", watch.returncode)
 
 
-TABLE = [Row(check.__name__, check) for check in (newest, beside_a_run, of_a_cluster, mistakes)]
+TABLE = [Row(check.__name__, check) for check in (newest, beside_a_run, of_a_cluster, GS10_series, GS10_as_tensorflow, mistakes)]
 
 
 def run(row, index, folder, keras_only):
