@@ -72,17 +72,9 @@ artel_status artel__closure_run(artel_strategy *strategy, bool aside, artel__clo
 artel__lane artel__closure_lane(const artel__closure_job *job, int rank);
 artel_status artel__closure_move(const artel__closure_job *job);
 artel_status artel__closure_wait(const artel__closure_job *job);
-/* A failure of the endpoint: ARTEL_AGAIN when a peer is lost or the generation is over. */
-artel_status artel__closure_judge(artel_status status);
 artel_status artel__closure_misfit(artel_context *ctx, const char *who);
 /* By its number; NULL: there is none. */
 artel_function *artel__closure_function(const artel_strategy *strategy, uint32_t number);
-/* The next part of a message, of so many bytes; NULL: it has none. */
-typedef struct artel__closure_at {
-    int index;
-    size_t offset;
-} artel__closure_at;
-const void *artel__closure_next(const artel__lane_slot *slot, artel__closure_at *at, size_t bytes);
 
 /* Bytes of an update's parts on the wire, in their order: value, squares (of a statistic what it was), norm; returns
  * how many parts. */

@@ -12,11 +12,6 @@
 #define SECOND INT64_C(1000000000)
 #define REMIND_NS (5 * SECOND)
 
-artel_status artel__closure_judge(artel_status status)
-{
-    return status == ARTEL_ERROR_RUN || status == ARTEL_ERROR_CANCELLED ? ARTEL_AGAIN : status;
-}
-
 artel__lane artel__closure_lane(const artel__closure_job *j, int rank)
 {
     return (artel__lane){.endpoint = j->endpoint, .peer = rank, .job = j->seat.job, .generation = j->seat.generation};
@@ -24,7 +19,7 @@ artel__lane artel__closure_lane(const artel__closure_job *j, int rank)
 
 artel_status artel__closure_move(const artel__closure_job *j)
 {
-    return artel__closure_judge(artel__net_progress(j->endpoint));
+    return artel__lane_judge(artel__net_progress(j->endpoint));
 }
 
 artel_status artel__closure_wait(const artel__closure_job *j)
@@ -44,13 +39,6 @@ artel_function *artel__closure_function(const artel_strategy *s, uint32_t number
     artel_function *f = s->function;
     while (f && (uint32_t)f->number != number) f = f->next;
     return f;
-}
-
-const void *artel__closure_next(const artel__lane_slot *slot, artel__closure_at *at, size_t bytes)
-{
-    const void *data = artel__slot_data(slot, at->index++, at->offset, bytes);
-    at->offset += artel__net_padded(bytes);
-    return data;
 }
 
 int artel__update_parts(const artel_strategy *s, const artel__update *u, size_t bytes[3])

@@ -14,7 +14,7 @@ artel_status artel__driver_ask(artel__driver *d, int server, const artel__lane_h
     artel__lane *lane = &d->client[j->server[server]].lane;
     artel__lane_head mine = *head;
     if (mine.op != ARTEL__CLOSURE_ASK) mine.install = d->c->session;
-    artel_status status = artel__closure_judge(artel__lane_call(lane, &d->call, &mine, piece, piece != NULL, d->most));
+    artel_status status = artel__lane_judge(artel__lane_call(lane, &d->call, &mine, piece, piece != NULL, d->most));
     if (status == ARTEL_OK) status = artel__closure_move(j);
     while (status == ARTEL_OK && !artel__slot_arrived(&d->call)) status = artel__closure_wait(j);
     if (status != ARTEL_OK) return status;
@@ -26,7 +26,7 @@ artel_status artel__driver_ask(artel__driver *d, int server, const artel__lane_h
 artel_status artel__driver_asked(artel__driver *d, int server, artel_status status)
 {
     artel__lane *lane = &d->client[d->j->server[server]].lane;
-    if (status == ARTEL_OK) status = artel__closure_judge(artel__lane_done(lane, &d->call));
+    if (status == ARTEL_OK) status = artel__lane_judge(artel__lane_done(lane, &d->call));
     artel__lane_withdraw(lane, &d->call);
     return status;
 }

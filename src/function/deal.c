@@ -24,7 +24,7 @@ static artel__closure *find(artel_coordinator *c, uint64_t number, artel__closur
 static bool take_outputs(artel_coordinator *c, const artel__driver_held *h, const artel__closure *x, int64_t rows)
 {
     const artel_function *f = x->function;
-    artel__closure_at at = {0, 0};
+    artel__slot_at at = {0, 0};
     void *block;
     size_t bytes = 8;
     if (!x->remote || x->remote->released) return true;
@@ -35,7 +35,7 @@ static bool take_outputs(artel_coordinator *c, const artel__driver_held *h, cons
     for (int i = 0; i < f->outputs; i++) {
         size_t one = artel__output_bytes(f, i, rows);
         uint8_t *to = x->remote->values + at.offset;
-        const void *data = artel__closure_next(&h->call, &at, one);
+        const void *data = artel__slot_next(&h->call, &at, one);
         if (!data) return false;
         memcpy(to, data, one);
     }
@@ -132,7 +132,7 @@ artel_status artel__deal_look(artel__driver *d, artel__driver_client *who, bool 
         }
         if (h->state != ARTEL__HELD_IDLE) continue;
         h->state = ARTEL__HELD_EXPECTED;
-        artel_status status = artel__closure_judge(artel__lane_expect(&who->lane, &h->call, d->most));
+        artel_status status = artel__lane_judge(artel__lane_expect(&who->lane, &h->call, d->most));
         if (status != ARTEL_OK) return status;
     }
     return ARTEL_OK;
@@ -206,7 +206,7 @@ artel_status artel__deal(artel__driver *d)
         h->closure = x;
         h->state = ARTEL__HELD_LEAVING;
         who->out++;
-        status = artel__closure_judge(artel__lane_answer(&who->lane, &h->call, &head, x->piece, x->pieces));
+        status = artel__lane_judge(artel__lane_answer(&who->lane, &h->call, &head, x->piece, x->pieces));
     }
     return status;
 }
@@ -226,7 +226,7 @@ artel_status artel__deal_end(artel__driver *d, bool *all)
                     .op = ARTEL__CLOSURE_TICKET, .flags = ARTEL__CLOSURE_OVER, .install = d->c->session};
                 who->told = true;
                 h->state = ARTEL__HELD_LEAVING;
-                artel_status status = artel__closure_judge(artel__lane_answer(&who->lane, &h->call, &head, NULL, 0));
+                artel_status status = artel__lane_judge(artel__lane_answer(&who->lane, &h->call, &head, NULL, 0));
                 if (status != ARTEL_OK) return status;
             }
             left = left || h->state == ARTEL__HELD_LEAVING;

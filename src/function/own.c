@@ -6,6 +6,7 @@
 #include <sys/random.h>
 
 #include "function/closure.h"
+#include "ps/applied.h"
 
 enum {
     FORGET =
@@ -28,50 +29,16 @@ typedef struct own {
     int server;
     uint64_t life, session; /* this server's, the coordinator's */
     uint64_t updates, version;
-    uint8_t *applied; /* a bit a closure from `base` on; those before are done */
-    uint64_t base;
-    size_t applied_bytes;
+    artel__applied applied; /* by number of the closure; those before its base are done */
     artel__net_piece *piece;
     client *client;
     bool ended;
 } own;
 
-/* -- closures that have been applied -- */
-
-static bool was_applied(const own *o, uint64_t number)
-{
-    uint64_t bit = number - o->base;
-    if (number < o->base) return true;
-    return bit / 8 < o->applied_bytes && o->applied[bit / 8] >> (bit % 8) & 1;
-}
-
-/* All closures before `floor` have their results, so none of them is ever sent again. */
-static void forget(own *o, uint64_t floor)
-{
-    size_t bytes = floor > o->base ? (size_t)((floor - o->base) / 8) : 0,
-           known = bytes < o->applied_bytes ? bytes : o->applied_bytes;
-    if (bytes < FORGET / 8) return;
-    if (known > 0) {
-        memmove(o->applied, o->applied + known, o->applied_bytes - known);
-        memset(o->applied + o->applied_bytes - known, 0, known);
-    }
-    o->base += 8 * (uint64_t)bytes;
-}
-
 static artel_status mark(own *o, uint64_t number)
 {
-    uint64_t bit = number - o->base;
-    if (bit > (uint64_t)1 << 32) return artel__closure_misfit(o->strategy->ctx, "a worker");
-    if (bit / 8 >= o->applied_bytes) {
-        size_t bytes = 2 * ((size_t)(bit / 8) + FORGET / 8);
-        void *wider = o->applied;
-        ARTEL_TRY(artel__realloc(o->strategy->ctx, bytes, "parameter server", &wider));
-        o->applied = wider;
-        memset(o->applied + o->applied_bytes, 0, bytes - o->applied_bytes);
-        o->applied_bytes = bytes;
-    }
-    o->applied[bit / 8] |= (uint8_t)(1u << (bit % 8));
-    return ARTEL_OK;
+    if (number - o->applied.base > (uint64_t)1 << 32) return artel__closure_misfit(o->strategy->ctx, "a worker");
+    return artel__applied_add(o->strategy->ctx, &o->applied, number);
 }
 
 /* -- answers -- */
@@ -79,7 +46,7 @@ static artel_status mark(own *o, uint64_t number)
 static artel_status answer(client *c, const artel__lane_head *head, const artel__net_piece *piece, int count)
 {
     c->state = LEAVING;
-    return artel__closure_judge(artel__lane_answer(&c->lane, &c->call, head, piece, count));
+    return artel__lane_judge(artel__lane_answer(&c->lane, &c->call, head, piece, count));
 }
 
 static size_t bytes_of(const own *o, int variable)
@@ -113,12 +80,12 @@ static artel_status read_variables(own *o, client *c, const artel__lane_head *in
     return answer(c, out, o->piece, count);
 }
 
-static artel_status take_update(own *o, const artel__lane_slot *call, artel__closure_at *at, const artel__update *u)
+static artel_status take_update(own *o, const artel__lane_slot *call, artel__slot_at *at, const artel__update *u)
 {
     size_t bytes[3];
     int parts = artel__update_parts(o->strategy, u, bytes);
     for (int k = 0; k < parts; k++) {
-        const void *data = artel__closure_next(call, at, bytes[k]);
+        const void *data = artel__slot_next(call, at, bytes[k]);
         if (!data) return artel__closure_misfit(o->strategy->ctx, "a worker");
         memcpy(artel__book_room(o->book, u, k), data, bytes[k]);
     }
@@ -128,10 +95,10 @@ static artel_status take_update(own *o, const artel__lane_slot *call, artel__clo
 static artel_status apply(own *o, client *c, const artel__lane_head *in, artel__lane_head *out)
 {
     const artel_function *f = artel__closure_function(o->strategy, in->part);
-    artel__closure_at at = {0, 0};
+    artel__slot_at at = {0, 0};
     if (!f || in->a > in->item) return artel__closure_misfit(o->strategy->ctx, "a worker"); /* itself it is not done */
-    forget(o, in->a);
-    if (was_applied(o, in->item)) return answer(c, out, NULL, 0);
+    artel__applied_forget(&o->applied, in->a, FORGET); /* they have results: none of them is ever sent again */
+    if (artel__applied_has(&o->applied, in->item)) return answer(c, out, NULL, 0);
     for (int k = 0; k < f->updates; k++) {
         if (o->strategy->owner[f->update[k].variable] == o->server)
             ARTEL_TRY(take_update(o, &c->call, &at, &f->update[k]));
@@ -151,8 +118,7 @@ static artel_status meet(own *o, client *c, const artel__lane_head *in, artel__l
 {
     if (o->session != in->a) { /* another coordinator, which counts anew */
         o->session = in->a;
-        o->base = 0;
-        if (o->applied) memset(o->applied, 0, o->applied_bytes);
+        artel__applied_fini(o->strategy->ctx, &o->applied);
     }
     out->a = o->life;
     out->position = o->updates;
@@ -247,7 +213,7 @@ static artel_status look_at(own *o, const artel__closure_job *j, client *c, size
     }
     if (c->state != IDLE || o->ended) return ARTEL_OK;
     c->state = EXPECTED;
-    return artel__closure_judge(artel__lane_expect(&c->lane, &c->call, most));
+    return artel__lane_judge(artel__lane_expect(&c->lane, &c->call, most));
 }
 
 static artel_status loop(own *o, const artel__closure_job *j)
@@ -299,7 +265,7 @@ artel_status artel__closure_own(artel_strategy *s, int server)
     artel_status status = artel__book_create(s, server, &o.book);
     if (status == ARTEL_OK) status = artel__closure_run(s, false, serve, &o);
     artel__book_destroy(o.book);
-    artel__free(s->ctx, o.applied);
+    artel__applied_fini(s->ctx, &o.applied);
     artel__free(s->ctx, o.piece);
     return status;
 }

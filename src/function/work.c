@@ -75,19 +75,19 @@ static artel_status call_server(worker *w, const artel_function *f, const artel_
         if (w->strategy->owner[f->update[k].variable] == server)
             *used += list_update(w, f, &f->update[k], w->piece + *used);
     }
-    return artel__closure_judge(
+    return artel__lane_judge(
         artel__lane_call(&w->lane[server], &w->call[server], &head, w->piece + first, *used - first, w->most));
 }
 
 static artel_status take_values(worker *w, const artel_function *f, int server)
 {
     artel_strategy *s = w->strategy;
-    artel__closure_at at = {0, 0};
+    artel__slot_at at = {0, 0};
     for (int k = 0; k < f->reads; k++) {
         int v = f->read[k];
         if (s->owner[v] != server) continue;
         size_t bytes = (size_t)s->variables.item[v].count * sizeof(float);
-        const void *data = artel__closure_next(&w->call[server], &at, bytes);
+        const void *data = artel__slot_next(&w->call[server], &at, bytes);
         if (!data) return artel__closure_misfit(s->ctx, "a server");
         memcpy(artel__state_lend(s->state[0], v), data, bytes);
     }
@@ -105,7 +105,7 @@ static artel_status take_answer(worker *w, const artel_function *f, int server, 
         *known = 0; /* what is being read may turn out to be void */
         ARTEL_TRY(take_values(w, f, server));
     }
-    ARTEL_TRY(artel__closure_judge(artel__lane_done(&w->lane[server], &w->call[server])));
+    ARTEL_TRY(artel__lane_judge(artel__lane_done(&w->lane[server], &w->call[server])));
     if (values) *known = head.position;
     return ARTEL_OK;
 }
@@ -144,7 +144,7 @@ static artel_status exchange(worker *w, const artel__closure_job *j, const artel
 static artel_status take_inputs(worker *w, const ticket *t, const artel_function *f, const artel__lane_head *in,
                                 uint64_t *run)
 {
-    artel__closure_at at = {0, 0};
+    artel__slot_at at = {0, 0};
     artel_worker_data *data = in->b & 0xffffffff ? artel__worker_data_find(w->strategy, in->b & 0xffffffff) : NULL;
     int own = data ? data->options.arrays : 0, given = f->arguments - own;
     if (given < 0 || (!data && in->b & 0xffffffff)) return artel__closure_misfit(w->strategy->ctx, "the chief");
@@ -153,11 +153,11 @@ static artel_status take_inputs(worker *w, const ticket *t, const artel_function
         artel_shape shape = {.rank = a->shape.rank + !a->shared, .dim = {(int64_t)in->a}};
         memcpy(shape.dim + !a->shared, a->shape.dim, (size_t)a->shape.rank * sizeof *shape.dim);
         size_t bytes = (size_t)artel_shape_count(&shape) * artel_dtype_size(a->dtype);
-        const void *values = artel__closure_next(&t->call, &at, bytes);
+        const void *values = artel__slot_next(&t->call, &at, bytes);
         if (!values) return artel__closure_misfit(w->strategy->ctx, "the chief");
         w->in[i] = (artel_array){a->dtype, shape, (void *)(uintptr_t)values};
     }
-    const void *number = artel__closure_next(&t->call, &at, sizeof *run);
+    const void *number = artel__slot_next(&t->call, &at, sizeof *run);
     if (!number) return artel__closure_misfit(w->strategy->ctx, "the chief");
     memcpy(run, number, sizeof *run);
     return data ? artel__worker_data_next(data, w->index, w->in + given) : ARTEL_OK;
@@ -271,7 +271,7 @@ static artel_status work_on(worker *w, const artel__closure_job *j, ticket *t, c
     t->result.a = (uint64_t)(artel__now_ns() - before);
     t->finished = true;
     artel__mesh_stepped(j->cluster, in->item, 0); /* for artel status */
-    return artel__closure_judge(artel__lane_done(&w->chief, &t->call));
+    return artel__lane_judge(artel__lane_done(&w->chief, &t->call));
 }
 
 /* -- the loop -- */
@@ -285,8 +285,7 @@ static artel_status ask(worker *w, ticket *t)
     if (t->finished) head = t->result;
     t->asked = true;
     int pieces = failed ? 1 : t->finished ? t->pieces : 0;
-    return artel__closure_judge(
-        artel__lane_call(&w->chief, &t->call, &head, failed ? &error : t->piece, pieces, w->most));
+    return artel__lane_judge(artel__lane_call(&w->chief, &t->call, &head, failed ? &error : t->piece, pieces, w->most));
 }
 
 /* What came first of all that is here. */
@@ -315,7 +314,7 @@ static artel_status hear(worker *w, const artel__closure_job *j, ticket *t)
     t->asked = t->finished = false;
     if (in.flags == ARTEL__CLOSURE_OVER) {
         w->over = true;
-        return artel__closure_judge(artel__lane_done(&w->chief, &t->call));
+        return artel__lane_judge(artel__lane_done(&w->chief, &t->call));
     }
     artel_status status = ask_for_more(w, in.b >> 32);
     if (status == ARTEL_OK) status = work_on(w, j, t, &in);

@@ -124,6 +124,13 @@ const void *artel__slot_data(const artel__lane_slot *call, int index, size_t off
     return fits ? artel__net_part(r, index + 1, ARTEL__LANE_HEAD + offset) : NULL;
 }
 
+const void *artel__slot_next(const artel__lane_slot *call, artel__slot_at *at, size_t bytes)
+{
+    const void *data = artel__slot_data(call, at->index++, at->offset, bytes);
+    at->offset += artel__net_padded(bytes);
+    return data;
+}
+
 artel_status artel__lane_done(artel__lane *lane, artel__lane_slot *call)
 {
     artel_status status = artel__net_release(lane->endpoint, &call->receive);

@@ -61,6 +61,13 @@ artel_status artel__lane_take(const artel__lane *lane, artel__lane_slot *call, a
 /* Part `index` of what is behind the head, `offset` bytes (each part padded to 8) from its beginning, of `bytes` bytes:
  * NULL when the message has none of that length there. Until done or answer. */
 const void *artel__slot_data(const artel__lane_slot *call, int index, size_t offset, size_t bytes);
+/* Where one reads in what has arrived; {0, 0} at first. The next part, of so many bytes; NULL: there is none of that
+ * length. */
+typedef struct artel__slot_at {
+    int index;
+    size_t offset;
+} artel__slot_at;
+const void *artel__slot_next(const artel__lane_slot *call, artel__slot_at *at, size_t bytes);
 /* The answer has been read. */
 artel_status artel__lane_done(artel__lane *lane, artel__lane_slot *call);
 /* Answers; what was asked is not read any more. `data` stays until the call has left. */
@@ -78,6 +85,12 @@ void artel__slot_hand_room(artel__lane_slot *from, artel__lane_slot *to);
 
 void artel__lane_withdraw(artel__lane *lane, artel__lane_slot *call);
 void artel__slot_fini(artel_context *ctx, artel__lane_slot *call);
+
+/* A lane's failure: ARTEL_AGAIN when a peer is lost or the generation is over. */
+static inline artel_status artel__lane_judge(artel_status status)
+{
+    return status == ARTEL_ERROR_RUN || status == ARTEL_ERROR_CANCELLED ? ARTEL_AGAIN : status;
+}
 
 /* The head on the wire; exposed for its tests. */
 void artel__slot_encode(const artel__lane_head *head, uint8_t out[ARTEL__LANE_HEAD]);

@@ -112,7 +112,7 @@ static artel_status give(coordinator *c, client *who, held *h)
     h->state = LEAVING;
     who->out++;
     who->since_ns = artel__now_ns();
-    return artel__service_judge(artel__lane_answer(&who->lane, &h->call, &head, piece, h->item.placed ? 2 : 1));
+    return artel__lane_judge(artel__lane_answer(&who->lane, &h->call, &head, piece, h->item.placed ? 2 : 1));
 }
 
 static held *oldest(client *who)
@@ -305,7 +305,7 @@ static artel_status look_at(coordinator *c, const artel__service *s, client *who
                    (size_t)artel__tally_values(&c->fit->validation.tally)) *
                       sizeof(double) +
                   64;
-    return artel__service_judge(artel__lane_expect(&who->lane, &idle->call, most));
+    return artel__lane_judge(artel__lane_expect(&who->lane, &idle->call, most));
 }
 
 /* One round: hears all workers. Waits when there was nothing. */
@@ -414,7 +414,7 @@ static artel_status end_worker(client *who, int tickets, int *left)
         if (h->state == HELD) {
             h->state = LEAVING;
             who->told++;
-            artel_status status = artel__service_judge(artel__lane_answer(&who->lane, &h->call, &head, NULL, 0));
+            artel_status status = artel__lane_judge(artel__lane_answer(&who->lane, &h->call, &head, NULL, 0));
             if (status != ARTEL_OK) return status;
         }
         *left += h->state == LEAVING;

@@ -12,15 +12,10 @@
 
 #include "train/install.h"
 
-/* A part at a server. */
-typedef struct holding {
-    bool has; /* what counts */
-    uint64_t position;
-} holding;
-
 typedef struct holdings {
-    holding at[ARTEL__MOST_SERVERS][ARTEL__MOST_SERVERS]; /* by part, by number of the server in the generation */
-    uint64_t load[ARTEL__MOST_SERVERS];                   /* bytes of parts, by server */
+    artel__holding at[ARTEL__MOST_SERVERS]
+                     [ARTEL__MOST_SERVERS]; /* by part, by number of the server in the generation */
+    uint64_t load[ARTEL__MOST_SERVERS];     /* bytes of parts, by server */
 } holdings;
 
 /* What a server has; parts of no use any more are dropped. */
@@ -42,7 +37,7 @@ static artel_status hear(artel__installed *c, const artel__service *s, int serve
         bool known =
             held[k].part < (uint64_t)c->parts && held[k].install == c->number && held[k].epoch >= c->part[part].epoch;
         if (known) {
-            out->at[part][server] = (holding){true, held[k].position};
+            out->at[part][server] = (artel__holding){true, held[k].position};
             out->load[server] += c->part[part].bytes;
             continue;
         }
@@ -52,38 +47,13 @@ static artel_status hear(artel__installed *c, const artel__service *s, int serve
     return status;
 }
 
-/* The holder with the most updates; of equal ones the head of before. -1: nobody has it. */
-static int choose_head(const artel__installed *c, const artel__service *s, const holding *at, int part)
+/* The server that was the head; -1: it is not here. */
+static int find_head(const artel__installed *c, const artel__service *s, int part)
 {
-    int best = -1;
     for (int k = 0; k < s->servers; k++) {
-        if (!at[k].has) continue;
-        bool was = s->task[s->server[k]] == c->part[part].task;
-        if (best < 0 || at[k].position > at[best].position || (at[k].position == at[best].position && was)) best = k;
+        if (s->task[s->server[k]] == c->part[part].task) return k;
     }
-    return best;
-}
-
-static bool is_among(int server, const int *chosen, int count)
-{
-    for (int k = 0; k < count; k++) {
-        if (chosen[k] == server) return true;
-    }
-    return false;
-}
-
-/* Who has a copy, or is to have one, but for those chosen already: a holder, else the server with the least. -1:
- * nobody. */
-static int choose_copy(const artel__service *s, const holdings *h, int part, const int *chosen, int count)
-{
-    int best = -1;
-    for (int k = 0; k < s->servers; k++) {
-        if (is_among(k, chosen, count)) continue;
-        bool has = h->at[part][k].has, better = best < 0 || (has && !h->at[part][best].has);
-        if (!better && has == h->at[part][best].has) better = h->load[k] < h->load[best];
-        if (better) best = k;
-    }
-    return best;
+    return -1;
 }
 
 static artel_status order(artel__installed *c, const artel__service *s, int rank, int part, artel__lane_head head)
@@ -164,9 +134,9 @@ static artel_status hold(artel__installed *c, const artel__service *s, holdings 
     int before = c->part[part].task, had = c->part[part].copies, chosen[ARTEL__MOST_COPIES] = {head}, count = 1;
     int rank[ARTEL__MOST_COPIES] = {s->server[head]};
     while (count < s->copies) {
-        int copy = choose_copy(s, h, part, chosen, count);
+        int copy = artel__holding_copy(h->at[part], h->load, s->servers, chosen, count);
         if (copy < 0) break;
-        holding *at = &h->at[part][copy];
+        artel__holding *at = &h->at[part][copy];
         if (!at->has || at->position != h->at[part][head].position) {
             artel__lane_head give = {.op = ARTEL__SERVE_COPY, .a = (uint64_t)s->server[copy], .b = ++c->epoch};
             artel_status status = order(c, s, s->server[head], part, give);
@@ -194,7 +164,7 @@ static artel_status look(artel__installed *c, const artel__service *s, bool give
     artel_status status = ARTEL_OK;
     for (int k = 0; k < s->servers && status == ARTEL_OK; k++) status = hear(c, s, k, h);
     for (int i = 0; i < c->parts && status == ARTEL_OK; i++) {
-        head[i] = choose_head(c, s, h->at[i], i);
+        head[i] = artel__holding_head(h->at[i], s->servers, find_head(c, s, i));
         if (head[i] < 0) *lost = i;
     }
     gives = gives && *lost < 0;

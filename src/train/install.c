@@ -71,8 +71,8 @@ static artel_status call_server(artel__installed *c, int i, int rank, artel__lan
     if (first) head->flags |= ARTEL__FLAG_PLACED;
     if (first) c->piece[0] = (artel__net_piece){c->placed, pieces};
     if (data) artel__entries_list(p->given, p->gives, place_here, c, c->piece + first);
-    return artel__service_judge(artel__lane_call(&c->lane[rank], &p->call, head, c->piece, data ? first + p->gives : 0,
-                                                 p->bytes + artel__division_traffic_bytes(&c->division) + 8));
+    return artel__lane_judge(artel__lane_call(&c->lane[rank], &p->call, head, c->piece, data ? first + p->gives : 0,
+                                              p->bytes + artel__division_traffic_bytes(&c->division) + 8));
 }
 
 static artel_status await_call(const artel__service *s, const artel__lane *lane, artel__lane_slot *call,
@@ -88,13 +88,13 @@ artel_status artel__installed_ask(artel__installed *c, const artel__service *s, 
                                   artel__lane_head *answer)
 {
     size_t most = ARTEL__MOST_SERVERS * sizeof(artel__held_part);
-    artel_status status = artel__service_judge(artel__lane_call(&c->lane[rank], &c->call, head, NULL, 0, most));
+    artel_status status = artel__lane_judge(artel__lane_call(&c->lane[rank], &c->call, head, NULL, 0, most));
     return status == ARTEL_OK ? await_call(s, &c->lane[rank], &c->call, answer) : status;
 }
 
 artel_status artel__installed_done(artel__installed *c, artel_status status, int rank)
 {
-    if (status == ARTEL_OK) status = artel__service_judge(artel__lane_done(&c->lane[rank], &c->call));
+    if (status == ARTEL_OK) status = artel__lane_judge(artel__lane_done(&c->lane[rank], &c->call));
     artel__lane_withdraw(&c->lane[rank], &c->call);
     return status;
 }
@@ -115,7 +115,7 @@ static artel_status call_all(artel__installed *c, const artel__service *s, const
         if (rank[i] < 0) continue;
         status = await_call(s, &c->lane[rank[i]], &c->part[i].call, &answer);
         if (status == ARTEL_OK && take) status = take(c, &c->part[i], &answer);
-        if (status == ARTEL_OK) status = artel__service_judge(artel__lane_done(&c->lane[rank[i]], &c->part[i].call));
+        if (status == ARTEL_OK) status = artel__lane_judge(artel__lane_done(&c->lane[rank[i]], &c->part[i].call));
     }
     for (int i = 0; i < c->parts; i++) artel__lane_withdraw(&c->lane[0], &c->part[i].call);
     return status;
@@ -132,11 +132,11 @@ static artel_status take_state(artel__installed *c, artel__installed_part *p, co
 {
     uint8_t *to = p->taken;
     int pieces = c->division.pieces;
-    artel__entries_at at = {0, 0};
+    artel__slot_at at = {0, 0};
     bool fits =
         answer->flags == ARTEL__ANSWER_OK && artel__entries_take(p->state, p->count, &p->call, &at, place_aside, &to);
     const uint64_t *traffic =
-        fits ? artel__entries_next(&p->call, &at, artel__division_traffic_bytes(&c->division)) : NULL;
+        fits ? artel__slot_next(&p->call, &at, artel__division_traffic_bytes(&c->division)) : NULL;
     for (int i = 0; traffic && i < pieces; i++) c->traffic[i] += traffic[i];
     if (!traffic || at.offset != p->call.length)
         return artel__fail(c->fit->ctx, ARTEL_ERROR_INVALID, "parameter servers",

@@ -135,7 +135,7 @@ static artel_status send_call(worker *w, int i, const artel__lane_head *head, ar
         count += artel__row_list_write(&p->tables, pushes, w->piece + count);
     }
     size_t most = p->bytes[ARTEL__PART_VALUES] + artel__row_list_answer_bytes(&p->tables) + 8;
-    return artel__service_judge(artel__lane_call(p->lane, &p->call, head, w->piece, count, most));
+    return artel__lane_judge(artel__lane_call(p->lane, &p->call, head, w->piece, count, most));
 }
 
 /* Where a device computes they lie where they lie in the table. */
@@ -151,12 +151,12 @@ static void put_rows(worker *w, const artel__row_piece *t, const uint8_t *from)
 }
 
 /* Rows of tables, behind the values. */
-static bool take_rows(worker *w, peer *p, artel__entries_at *at)
+static bool take_rows(worker *w, peer *p, artel__slot_at *at)
 {
     for (int i = 0; i < p->tables.count; i++) {
         const artel__row_piece *t = &p->tables.item[i];
         size_t bytes = (size_t)t->count * (size_t)t->width * sizeof(float);
-        const uint8_t *from = t->count ? artel__entries_next(&p->call, at, bytes) : NULL;
+        const uint8_t *from = t->count ? artel__slot_next(&p->call, at, bytes) : NULL;
         if (t->count && !from) return false;
         if (t->count) put_rows(w, t, from);
     }
@@ -165,7 +165,7 @@ static bool take_rows(worker *w, peer *p, artel__entries_at *at)
 
 static bool take_answer(worker *w, peer *p, unsigned asked)
 {
-    artel__entries_at at = {0, 0};
+    artel__slot_at at = {0, 0};
     int values = asked & ARTEL__FLAG_ONLY ? 0 : p->count[ARTEL__PART_VALUES];
     if (!artel__entries_take(p->list[ARTEL__PART_VALUES], values, &p->call, &at, place_here, w)) return false;
     return (!(asked & ARTEL__FLAG_ROWS) || take_rows(w, p, &at)) && at.offset == p->call.length;
@@ -181,8 +181,8 @@ static artel_status take_values(worker *w, peer *p, unsigned asked, double *stal
         return artel__fail(w->fit->ctx, ARTEL_ERROR_INVALID, "parameter servers",
                            "run the same artel, model and options everywhere",
                            "what a server sent does not fit the variables");
-    ARTEL_TRY(artel__service_judge(artel__lane_done(p->lane, &p->call))); /* what was read may turn out to be void */
-    if (!(asked & ARTEL__FLAG_ONLY)) p->position = head.position;         /* else of what is oldest here */
+    ARTEL_TRY(artel__lane_judge(artel__lane_done(p->lane, &p->call))); /* what was read may turn out to be void */
+    if (!(asked & ARTEL__FLAG_ONLY)) p->position = head.position;      /* else of what is oldest here */
     if ((double)head.a > *staleness) *staleness = (double)head.a;
     return ARTEL_OK;
 }
@@ -300,7 +300,7 @@ static artel_status step(worker *w, const artel__service *s, artel__mode mode, c
     artel_status status = artel__session_step(session, mode, batch);
     artel__mesh_enter(s->seat.activity, ARTEL__MEMBER_IDLE, artel__now_ns());
     if (status == ARTEL_ERROR_CANCELLED && artel__mesh_stopping(s->cluster)) return ARTEL_AGAIN;
-    return s->sync && !artel__session_is_common_fault(session) ? artel__service_judge(status)
+    return s->sync && !artel__session_is_common_fault(session) ? artel__lane_judge(status)
                                                                : status; /* another worker's, or lost */
 }
 
@@ -373,7 +373,7 @@ static artel_status do_item(worker *w, const artel__service *s, const artel__ite
 static artel_status ask(worker *w, ticket *t, const artel__lane_head *head, size_t bytes)
 {
     artel__net_piece piece = {t->values, bytes};
-    return artel__service_judge(
+    return artel__lane_judge(
         artel__lane_call(&w->chief, &t->call, head, &piece, bytes > 0, sizeof(artel__item) + ARTEL__MOST_PLACED));
 }
 
@@ -388,13 +388,13 @@ static artel_status await_item(worker *w, const artel__service *s, ticket *t, ar
     if (status != ARTEL_OK) return status;
     ARTEL_TRY(artel__lane_take(&w->chief, &t->call, &head));
     *ended = head.flags == ARTEL__ANSWER_END;
-    artel__entries_at at = {0, 0};
-    const void *sent = *ended ? NULL : artel__entries_next(&t->call, &at, sizeof *out);
+    artel__slot_at at = {0, 0};
+    const void *sent = *ended ? NULL : artel__slot_next(&t->call, &at, sizeof *out);
     const uint8_t *placed = NULL;
     bool fits = *ended || sent;
     if (sent) memcpy(out, sent, sizeof *out);
     if (sent && out->placed > 0 && out->placed <= ARTEL__MOST_PLACED)
-        placed = artel__entries_next(&t->call, &at, (size_t)out->placed);
+        placed = artel__slot_next(&t->call, &at, (size_t)out->placed);
     fits = fits && (*ended || (at.offset == t->call.length && (out->placed == 0 || placed)));
     fits =
         fits && (*ended ||
@@ -405,7 +405,7 @@ static artel_status await_item(worker *w, const artel__service *s, ticket *t, ar
     fits = fits && (*ended || head.install != w->install || (int)out->servers == w->servers);
     if (!fits) return no_item(w);
     if (!*ended && head.install != w->install) ARTEL_TRY(make_division(w, s, out, placed, head.install));
-    return artel__service_judge(artel__lane_done(&w->chief, &t->call));
+    return artel__lane_judge(artel__lane_done(&w->chief, &t->call));
 }
 
 /* Ranks of an item's servers are those of the generation. */

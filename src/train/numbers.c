@@ -62,8 +62,7 @@ bool artel__numbers_take(artel__numbers *n, const artel__lane_head *head, const 
 }
 
 /* Tells all other servers; what was told before has been answered. */
-static artel_status tell(artel__numbers *n, artel__served_part *p, artel__served_client *client,
-                         const artel__service *s)
+static artel_status tell(artel__numbers *n, artel__served_part *p, artel__chain_client *client, const artel__service *s)
 {
     artel__lane_head head = {.op = ARTEL__SERVE_NUMBERS, .part = (uint32_t)p->number, .install = p->install};
     artel__net_piece piece = {p->numbers, bytes_of(n->count)};
@@ -73,12 +72,12 @@ static artel_status tell(artel__numbers *n, artel__served_part *p, artel__served
         int rank = s->server[k];
         if (rank == s->endpoint->rank) continue;
         p->telling |= UINT64_C(1) << k;
-        status = artel__service_judge(artel__lane_call(&client[rank].to, &p->tell[k], &head, &piece, 1, 64));
+        status = artel__lane_judge(artel__lane_call(&client[rank].to, &p->tell[k], &head, &piece, 1, 64));
     }
     return status;
 }
 
-artel_status artel__numbers_tell_again(artel__numbers *n, artel__served_part *p, artel__served_client *client,
+artel_status artel__numbers_tell_again(artel__numbers *n, artel__served_part *p, artel__chain_client *client,
                                        const artel__service *s)
 {
     bool any = p->numbers && (p->numbers[0] > 0 || p->numbers[n->count + 1] > 0);
@@ -113,8 +112,8 @@ static void make(artel__served_part *p, int count, int64_t ordinal)
     own[0] = (double)ordinal;
 }
 
-artel_status artel__numbers_agree(artel__numbers *n, artel__served_part *p, artel__served_call *at,
-                                  artel__served_client *client, const artel__service *s, bool *ready)
+artel_status artel__numbers_agree(artel__numbers *n, artel__served_part *p, artel__chain_call *at,
+                                  artel__chain_client *client, const artel__service *s, bool *ready)
 {
     int64_t ordinal = artel__store_ask(p->store);
     double squares, gate;
@@ -157,8 +156,7 @@ void artel__numbers_follow(artel__served_part *p, double squares)
     artel__store_take_sums(p->store, squares, half_of(p->numbers, count, ordinal)[count]);
 }
 
-artel_status artel__numbers_hear(artel__served_part *p, artel__served_client *client, const artel__service *s,
-                                 bool *did)
+artel_status artel__numbers_hear(artel__served_part *p, artel__chain_client *client, const artel__service *s, bool *did)
 {
     artel__lane_head in;
     for (int k = 0; k < s->servers && p->telling; k++) {
@@ -167,7 +165,7 @@ artel_status artel__numbers_hear(artel__served_part *p, artel__served_client *cl
         artel__lane *lane = &client[s->server[k]].to;
         ARTEL_TRY(artel__lane_take(lane, &p->tell[k], &in));
         if (in.flags != ARTEL__ANSWER_OK) return artel__served_misfit(s->fit);
-        artel_status status = artel__service_judge(artel__lane_done(lane, &p->tell[k]));
+        artel_status status = artel__lane_judge(artel__lane_done(lane, &p->tell[k]));
         if (status != ARTEL_OK) return status;
         p->telling &= ~(UINT64_C(1) << k);
         *did = true;
@@ -175,7 +173,7 @@ artel_status artel__numbers_hear(artel__served_part *p, artel__served_client *cl
     return ARTEL_OK;
 }
 
-void artel__numbers_withdraw(artel__served_part *p, artel__served_client *client, const artel__service *s)
+void artel__numbers_withdraw(artel__served_part *p, artel__chain_client *client, const artel__service *s)
 {
     for (int k = 0; k < s->servers; k++) {
         if (p->telling >> k & 1) artel__lane_withdraw(&client[s->server[k]].to, &p->tell[k]);

@@ -26,12 +26,12 @@ void artel__numbers_fini(artel__numbers *numbers);
 /* What the head of a part has told. False: it fits nothing. */
 bool artel__numbers_take(artel__numbers *numbers, const artel__lane_head *head, const artel__lane_slot *call);
 /* Of a head: tells what it has applied, in a new generation. `client` by rank. */
-artel_status artel__numbers_tell_again(artel__numbers *numbers, artel__served_part *part, artel__served_client *client,
+artel_status artel__numbers_tell_again(artel__numbers *numbers, artel__served_part *part, artel__chain_client *client,
                                        const artel__service *service);
 /* An update lies in its place, of the call `at`. *ready: it may be applied, and part->squares is what copies are to be
  * told; else to be asked again with the same call, until when no other is put there. */
-artel_status artel__numbers_agree(artel__numbers *numbers, artel__served_part *part, artel__served_call *at,
-                                  artel__served_client *client, const artel__service *service, bool *ready);
+artel_status artel__numbers_agree(artel__numbers *numbers, artel__served_part *part, artel__chain_call *at,
+                                  artel__chain_client *client, const artel__service *service, bool *ready);
 /* Whom an update in its place waits for: *rank, of a server that has not answered yet, or *of_part, whose numbers have
  * not been told; -1: nobody. */
 void artel__numbers_awaited(const artel__numbers *numbers, const artel__served_part *part,
@@ -39,9 +39,9 @@ void artel__numbers_awaited(const artel__numbers *numbers, const artel__served_p
 /* At a copy, whose head has told it the sum. */
 void artel__numbers_follow(artel__served_part *part, double squares);
 /* Takes what others have answered. */
-artel_status artel__numbers_hear(artel__served_part *part, artel__served_client *client, const artel__service *service,
+artel_status artel__numbers_hear(artel__served_part *part, artel__chain_client *client, const artel__service *service,
                                  bool *did);
 /* Nothing is under way any more. */
-void artel__numbers_withdraw(artel__served_part *part, artel__served_client *client, const artel__service *service);
+void artel__numbers_withdraw(artel__served_part *part, artel__chain_client *client, const artel__service *service);
 
 #endif

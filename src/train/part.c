@@ -343,21 +343,14 @@ void artel__entries_list(const artel__entry *entry, int count, artel__entry_plac
     for (int i = 0; i < count; i++) out[i] = (artel__net_piece){place(user, &entry[i]), entry[i].bytes};
 }
 
-const void *artel__entries_next(const artel__lane_slot *slot, artel__entries_at *at, size_t bytes)
-{
-    const void *data = artel__slot_data(slot, at->index++, at->offset, bytes);
-    at->offset += artel__net_padded(bytes);
-    return data;
-}
-
-bool artel__entries_take(const artel__entry *entry, int count, const artel__lane_slot *slot, artel__entries_at *at,
+bool artel__entries_take(const artel__entry *entry, int count, const artel__lane_slot *slot, artel__slot_at *at,
                          artel__entry_place_fn *place, void *user)
 {
-    artel__entries_at own = {0, 0};
+    artel__slot_at own = {0, 0};
     size_t bytes = artel__entries_bytes(entry, count);
     if (at ? slot->length < bytes : slot->length != bytes) return false;
     for (int i = 0; i < count; i++) {
-        const void *data = artel__entries_next(slot, at ? at : &own, entry[i].bytes);
+        const void *data = artel__slot_next(slot, at ? at : &own, entry[i].bytes);
         if (!data) return false;
         memcpy(place(user, &entry[i]), data, entry[i].bytes);
     }

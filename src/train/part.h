@@ -103,16 +103,9 @@ typedef void *artel__entry_place_fn(void *user, const artel__entry *entry);
 /* The pieces of a message about these entries. */
 void artel__entries_list(const artel__entry *entry, int count, artel__entry_place_fn *place, void *user,
                          artel__net_piece *out);
-/* Where one reads in what has arrived: the next piece. */
-typedef struct artel__entries_at {
-    int index;
-    size_t offset;
-} artel__entries_at;
-/* The next piece, of so many bytes; NULL: there is none of that length. */
-const void *artel__entries_next(const artel__lane_slot *slot, artel__entries_at *at, size_t bytes);
 /* Copies what has arrived to where the entries lie. False: it does not fit them, and some may have been copied. With
  * `at` more may follow, from there on. */
-bool artel__entries_take(const artel__entry *entry, int count, const artel__lane_slot *slot, artel__entries_at *at,
+bool artel__entries_take(const artel__entry *entry, int count, const artel__lane_slot *slot, artel__slot_at *at,
                          artel__entry_place_fn *place, void *user);
 /* Where an entry lies in a session: its state, or what the last step has kept. `difference`: by piece, for those. */
 void *artel__division_locate(const artel__division *division, artel__session *session, const artel__entry *entry,

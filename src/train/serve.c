@@ -18,7 +18,7 @@
 typedef struct server {
     artel__fit *fit;
     artel__served_part *part[ARTEL__MOST_SERVERS]; /* by number; NULL: not here */
-    artel__served_client *client;                  /* by rank, of this generation */
+    artel__chain_client *client;                   /* by rank, of this generation */
     int slots;                                     /* of each client */
     artel__held_part *held;                        /* an answer */
     artel__telling telling;
@@ -30,54 +30,23 @@ typedef struct server {
 
 /* -- copies -- */
 
-/* Tells servers what the part's pieces are; what is answered from here on waits until all of them have it. */
-static artel_status call_copies(server *s, artel__served_part *p, const int *rank, int ranks,
-                                const artel__lane_head *head, int count)
+static artel_status hear_copies(server *s, artel__served_part *p, bool *did)
 {
-    artel__served_forward *f = &p->forward[p->sent++ % ARTEL__SERVED_AHEAD];
-    artel_status status = ARTEL_OK;
-    f->calls = 0;
-    for (int k = 0; k < ranks && status == ARTEL_OK; k++) {
-        f->rank[f->calls++] = rank[k];
-        s->client[rank[k]].ahead++;
-        status = artel__service_judge(artel__lane_call(&s->client[rank[k]].to, &f->call[k], head, p->piece, count, 64));
-    }
+    uint64_t before = p->chain.heard;
+    artel_status status = artel__chain_hear(&p->chain, s->client, did);
+    if (p->chain.heard > before) s->since = 0;
     return status;
 }
 
-/* Takes the answers of copies, in the order of what they were told. */
-static artel_status hear_copies(server *s, artel__served_part *p, bool *did)
-{
-    while (p->heard < p->sent) {
-        artel__served_forward *f = &p->forward[p->heard % ARTEL__SERVED_AHEAD];
-        artel__lane_head in;
-        for (int k = 0; k < f->calls; k++) {
-            if (!artel__slot_arrived(&f->call[k])) return ARTEL_OK;
-        }
-        for (int k = 0; k < f->calls; k++) {
-            artel__lane *lane = &s->client[f->rank[k]].to;
-            s->client[f->rank[k]].ahead--;
-            ARTEL_TRY(artel__lane_take(lane, &f->call[k], &in));
-            if (in.flags != ARTEL__ANSWER_OK) return artel__served_misfit(s->fit);
-            artel_status status = artel__service_judge(artel__lane_done(lane, &f->call[k]));
-            if (status != ARTEL_OK) return status;
-        }
-        p->heard++;
-        s->since = 0;
-        *did = true;
-    }
-    return ARTEL_OK;
-}
-
 /* Gives another server the state of a part. */
-static artel_status copy_out(server *s, artel__served_part *p, artel__served_client *c, artel__served_call *at,
+static artel_status copy_out(server *s, artel__served_part *p, artel__chain_client *c, artel__chain_call *at,
                              const artel__lane_head *in)
 {
     artel__lane_head head = {.op = ARTEL__SERVE_INSTALL,
                              .flags = ARTEL__FLAG_COPY,
                              .part = in->part,
                              .install = p->install,
-                             .item = p->base,
+                             .item = p->applied.base,
                              .position = (uint64_t)p->begun,
                              .a = (uint64_t)artel__store_iteration(p->store),
                              .b = in->b};
@@ -91,9 +60,9 @@ static artel_status copy_out(server *s, artel__served_part *p, artel__served_cli
     }
     if (p->before) p->piece[count++] = (artel__net_piece){p->before, artel__served_kept_bytes(p)};
     if (p->numbers) p->piece[count++] = (artel__net_piece){p->numbers, artel__served_number_bytes(p)};
-    if (p->applied_bytes) p->piece[count++] = (artel__net_piece){p->applied, p->applied_bytes};
+    if (p->applied.bytes) p->piece[count++] = (artel__net_piece){p->applied.bits, p->applied.bytes};
     int rank = (int)in->a;
-    artel_status status = call_copies(s, p, &rank, 1, &head, count);
+    artel_status status = artel__chain_tell(&p->chain, s->client, &rank, 1, &head, p->piece, count);
     artel__lane_head out = {.op = in->op, .install = p->install};
     return status == ARTEL_OK ? artel__served_reply(p, c, at, &out, NULL, 0) : status;
 }
@@ -101,11 +70,11 @@ static artel_status copy_out(server *s, artel__served_part *p, artel__served_cli
 /* An answer about the part waits for copies, or they are told something: it cannot go. */
 static bool is_busy(const server *s, const artel__service *service, const artel__served_part *p)
 {
-    bool busy = p->heard < p->sent;
+    bool busy = artel__chain_waits(&p->chain);
     for (int r = 0; r < service->seat.ranks; r++) {
         for (int k = 0; k < s->slots; k++) {
-            const artel__served_call *at = &s->client[r].slot[k];
-            busy = busy || (at->state == ARTEL__SERVED_HELD && at->of == p);
+            const artel__chain_call *at = &s->client[r].slot[k];
+            busy = busy || (at->state == ARTEL__CALL_HELD && at->of == &p->chain);
         }
     }
     return busy;
@@ -128,7 +97,7 @@ static bool drop_parts(server *s, const artel__service *service, int part, uint6
 
 /* -- operations -- */
 
-static artel_status install(server *s, const artel__service *service, artel__served_client *c, artel__served_call *at,
+static artel_status install(server *s, const artel__service *service, artel__chain_client *c, artel__chain_call *at,
                             const artel__lane_head *in)
 {
     int number = (int)(in->part & 0xffff), parts = (int)(in->part >> 16);
@@ -143,23 +112,23 @@ static artel_status install(server *s, const artel__service *service, artel__ser
     artel__store_set_iteration(p->store, (int64_t)in->a);
     artel__store_begin(p->store);
     p->install = in->install;
-    p->base = in->item;
+    p->applied.base = in->item;
     p->epoch = in->b;
     p->begun = in->flags & ARTEL__FLAG_COPY ? (int64_t)in->position : artel__store_iteration(p->store);
     artel__served_log_installed(p);
     artel__lane_head out = {.op = in->op, .install = p->install};
-    return artel__served_answer(c, at, &out, NULL, 0);
+    return artel__chain_answer(c, at, &out, NULL, 0);
 }
 
 /* Items of an epoch are dealt out when all of those before have been applied. */
 static bool may_come(const artel__served_part *p, uint64_t item)
 {
     uint64_t most = (uint64_t)(artel__store_iteration(p->store) - p->begun) + (uint64_t)p->fit->input.steps_per_epoch;
-    return item >= p->base && item - p->base < most;
+    return item >= p->applied.base && item - p->applied.base < most;
 }
 
 /* Puts an update in its place; false: it is of a step that lacks shares. */
-static artel_status put(artel__served_part *p, const artel__served_call *at, const artel__lane_head *in, bool *whole)
+static artel_status put(artel__served_part *p, const artel__chain_call *at, const artel__lane_head *in, bool *whole)
 {
     if (in->b > 0) return artel__served_collect(p, at, in, whole);
     *whole = true;
@@ -169,7 +138,7 @@ static artel_status put(artel__served_part *p, const artel__served_call *at, con
 /* An update that has been put in its place, and sent on. */
 static artel_status apply(artel__served_part *p, const artel__lane_head *in)
 {
-    ARTEL_TRY(artel__served_mark(p, in->item));
+    ARTEL_TRY(artel__applied_add(p->fit->ctx, &p->applied, in->item));
     if (p->before) artel__served_keep(p, in->item);
     ARTEL_TRY(artel__store_apply(p->store, in->rate, in->flags & ARTEL__FLAG_ASSIGN));
     p->has_told = false; /* not before: what is not applied after all is void */
@@ -188,7 +157,7 @@ static artel_status move_and_apply(const artel__service *service, artel__served_
 /* A new update, in its place: sent to copies first, so that they apply it while this one does. The mean of sync:K is
  * sent from there. */
 static artel_status take_new(server *s, const artel__service *service, artel__served_part *p,
-                             const artel__served_call *at, const artel__lane_head *in)
+                             const artel__chain_call *at, const artel__lane_head *in)
 {
     artel__lane_head head = *in;
     artel_status status = ARTEL_OK;
@@ -196,28 +165,20 @@ static artel_status take_new(server *s, const artel__service *service, artel__se
     head.op = ARTEL__SERVE_FORWARD;
     head.position = (uint64_t)artel__store_iteration(p->store);
     memcpy(&head.a, &p->squares, sizeof head.a);
-    if (p->copies) {
+    if (p->chain.copies) {
         if (whole) artel__served_list(p, ARTEL__PART_UPDATE);
         int count = whole ? p->count[ARTEL__PART_UPDATE] : artel__served_list_update(p, &at->call);
-        status = call_copies(s, p, p->copy, p->copies, &head, count);
+        status = artel__chain_tell(&p->chain, s->client, p->chain.copy, p->chain.copies, &head, p->piece, count);
     }
     if (status != ARTEL_OK) return status;
-    return p->copies ? move_and_apply(service, p, in) : apply(p, in);
+    return p->chain.copies ? move_and_apply(service, p, in) : apply(p, in);
 }
 
 /* Calls that one task has under way with another at a time; so many are expected, so that none waits on its connection
  * before others. */
 static int most_calls(const artel__service *service)
 {
-    return service->servers + ARTEL__SERVED_AHEAD;
-}
-
-static bool may_forward(const server *s, const artel__service *service, const artel__served_part *p)
-{
-    for (int k = 0; k < p->copies; k++) {
-        if (s->client[p->copy[k]].ahead >= most_calls(service)) return false;
-    }
-    return p->sent - p->heard < ARTEL__SERVED_AHEAD;
+    return service->servers + ARTEL__CHAIN_AHEAD;
 }
 
 /* At the head. A mean lies where the next one will be put, so it waits until copies have the one before. Of a step that
@@ -225,19 +186,20 @@ static bool may_forward(const server *s, const artel__service *service, const ar
  * which the coordinator hears of the step when all parts have K, so when a part has taken it and answered whoever came
  * last or too late. Where the generation ends when some parts have taken it, its shares are made again, of the
  * variables as they were before it, which these parts have kept. */
-static artel_status push(server *s, artel__served_part *p, const artel__service *service, artel__served_client *c,
-                         artel__served_call *at, const artel__lane_head *in)
+static artel_status push(server *s, artel__served_part *p, const artel__service *service, artel__chain_client *c,
+                         artel__chain_call *at, const artel__lane_head *in)
 {
     uint64_t before = (uint64_t)artel__store_iteration(p->store);
     bool ready = p->pending == at;
     if (!may_come(p, in->item)) return artel__served_misfit(p->fit);
-    bool fresh = !artel__served_was_applied(p, in->item);
+    bool fresh = !artel__applied_has(&p->applied, in->item);
     artel__lane_head out = {.op = in->op, .flags = fresh ? ARTEL__ANSWER_OK : ARTEL__ANSWER_ALREADY, .item = in->item};
-    bool waits = !may_forward(s, service, p) || (in->b > 0 && p->heard < p->sent) || (p->pending && !ready);
+    bool waits = !artel__chain_may_tell(&p->chain, s->client, most_calls(service)) ||
+                 (in->b > 0 && artel__chain_waits(&p->chain)) || (p->pending && !ready);
     if (fresh && waits) return ARTEL_OK; /* looked at again when copies, or other parts, have answered */
     if (fresh && !ready) {
         ARTEL_TRY(put(p, at, in, &ready));
-        if (!ready) return artel__served_answer(c, at, &out, NULL, 0);
+        if (!ready) return artel__chain_answer(c, at, &out, NULL, 0);
     }
     if (fresh) {
         artel_status status = artel__numbers_agree(&s->numbers, p, at, s->client, service, &ready);
@@ -253,24 +215,24 @@ static artel_status push(server *s, artel__served_part *p, const artel__service 
 }
 
 /* At a copy: the same updates in the same order, so the same bits. */
-static artel_status forward(const artel__service *service, artel__served_part *p, artel__served_client *c,
-                            artel__served_call *at, const artel__lane_head *in)
+static artel_status forward(const artel__service *service, artel__served_part *p, artel__chain_client *c,
+                            artel__chain_call *at, const artel__lane_head *in)
 {
     uint64_t position = (uint64_t)artel__store_iteration(p->store);
     if (position < in->position) return ARTEL_OK; /* the one before is looked at next */
-    bool fits =
-        position == in->position && !p->head && may_come(p, in->item) && !artel__served_was_applied(p, in->item);
+    bool fits = position == in->position && !p->chain.head && may_come(p, in->item) &&
+                !artel__applied_has(&p->applied, in->item);
     if (!fits) return artel__served_misfit(p->fit);
     ARTEL_TRY(artel__served_take_update(p, &at->call));
     double squares;
     memcpy(&squares, &in->a, sizeof squares);
     artel__numbers_follow(p, squares);
     artel__lane_head out = {.op = in->op, .flags = ARTEL__ANSWER_OK, .install = p->install, .position = position + 1};
-    artel_status answered = artel__served_answer(c, at, &out, NULL, 0), moved = move_and_apply(service, p, in);
+    artel_status answered = artel__chain_answer(c, at, &out, NULL, 0), moved = move_and_apply(service, p, in);
     return answered == ARTEL_OK ? moved : answered;
 }
 
-static artel_status tell_parts(server *s, artel__served_client *c, artel__served_call *at, artel__lane_head *out)
+static artel_status tell_parts(server *s, artel__chain_client *c, artel__chain_call *at, artel__lane_head *out)
 {
     int count = 0;
     for (int i = 0; i < ARTEL__MOST_SERVERS; i++) {
@@ -281,11 +243,11 @@ static artel_status tell_parts(server *s, artel__served_client *c, artel__served
     }
     artel__net_piece piece = {s->held, (size_t)count * sizeof *s->held};
     out->a = (uint64_t)count;
-    return artel__served_answer(c, at, out, &piece, count > 0);
+    return artel__chain_answer(c, at, out, &piece, count > 0);
 }
 
 /* Without a majority it stays what it was: who has been cut off from the others is not followed. */
-static artel_status meet(server *s, artel__served_client *c, artel__served_call *at, const artel__lane_head *in)
+static artel_status meet(server *s, artel__chain_client *c, artel__chain_call *at, const artel__lane_head *in)
 {
     artel__lane_head out = {.op = in->op, .position = s->reign, .a = s->chief};
     if (in->a == 0 || in->b > ARTEL__MEET_LEAVES) return artel__served_misfit(s->fit);
@@ -295,7 +257,7 @@ static artel_status meet(server *s, artel__served_client *c, artel__served_call 
     if (in->b == ARTEL__MEET_WAITS)
         artel__log(s->fit->ctx, ARTEL_LOG_NOTE,
                    "the chief has no majority of the ps tasks, without which nothing goes on, and waits for one");
-    return artel__served_answer(c, at, &out, NULL, 0);
+    return artel__chain_answer(c, at, &out, NULL, 0);
 }
 
 static bool is_other_server(const artel__service *service, uint64_t rank)
@@ -306,16 +268,16 @@ static bool is_other_server(const artel__service *service, uint64_t rank)
 
 static artel_status assign(server *s, const artel__service *service, artel__served_part *p, const artel__lane_head *in)
 {
-    p->copies = 0;
+    p->chain.copies = 0;
     for (uint64_t left = in->b; left; left >>= 16) {
         int rank = (int)(left & 0xffff) - 1;
-        bool known = rank >= 0 && is_other_server(service, (uint64_t)rank) && p->copies < ARTEL__MOST_COPIES - 1;
+        bool known = rank >= 0 && is_other_server(service, (uint64_t)rank) && p->chain.copies < ARTEL__MOST_COPIES - 1;
         if (!known) return artel__served_misfit(s->fit);
-        p->copy[p->copies++] = rank;
+        p->chain.copy[p->chain.copies++] = rank;
     }
     memset(p->traffic, 0, (size_t)p->division.pieces * sizeof *p->traffic);
     p->epoch = in->a;
-    p->head = in->flags & ARTEL__FLAG_HEAD;
+    p->chain.head = in->flags & ARTEL__FLAG_HEAD;
     return ARTEL_OK;
 }
 
@@ -335,14 +297,15 @@ static bool may_say(artel__task_type type, unsigned op, unsigned flags)
 }
 
 /* About a part that is here, in the state that is meant. */
-static artel_status handle_part(server *s, const artel__service *service, artel__served_client *c,
-                                artel__served_call *at, const artel__lane_head *in)
+static artel_status handle_part(server *s, const artel__service *service, artel__chain_client *c, artel__chain_call *at,
+                                const artel__lane_head *in)
 {
     artel__served_part *p = s->part[in->part & 0xffff];
     artel__lane_head out = {.op = in->op, .install = p->install};
     bool early = (in->flags & ARTEL__FLAG_WAIT) && (uint64_t)artel__store_iteration(p->store) < in->a;
     bool commands = in->op == ARTEL__SERVE_FETCH || in->op == ARTEL__SERVE_COPY || in->op == ARTEL__SERVE_ASSIGN;
-    if (commands && p->heard < p->sent) return ARTEL_OK; /* what was applied last may vanish yet: looked at again */
+    if (commands && artel__chain_waits(&p->chain))
+        return ARTEL_OK; /* what was applied last may vanish yet: looked at again */
     switch ((artel__serve_op)in->op) {
     case ARTEL__SERVE_FETCH:
         artel__served_say_state(p, &out);
@@ -350,7 +313,7 @@ static artel_status handle_part(server *s, const artel__service *service, artel_
         artel__served_list(p, ARTEL__PART_STATE);
         p->piece[p->count[ARTEL__PART_STATE]] =
             (artel__net_piece){p->traffic, artel__division_traffic_bytes(&p->division)};
-        return artel__served_answer(c, at, &out, p->piece, p->count[ARTEL__PART_STATE] + 1);
+        return artel__chain_answer(c, at, &out, p->piece, p->count[ARTEL__PART_STATE] + 1);
     case ARTEL__SERVE_PULL:
         if (early) return ARTEL_OK; /* looked at again */
         return in->flags & ARTEL__FLAG_ROWS ? artel__served_answer_rows(p, c, at, in, &out)
@@ -362,14 +325,14 @@ static artel_status handle_part(server *s, const artel__service *service, artel_
         return copy_out(s, p, c, at, in);
     case ARTEL__SERVE_ASSIGN: {
         ARTEL_TRY(assign(s, service, p, in));
-        artel_status status = p->head ? artel__numbers_tell_again(&s->numbers, p, s->client, service) : ARTEL_OK;
-        return status == ARTEL_OK ? artel__served_answer(c, at, &out, NULL, 0) : status;
+        artel_status status = p->chain.head ? artel__numbers_tell_again(&s->numbers, p, s->client, service) : ARTEL_OK;
+        return status == ARTEL_OK ? artel__chain_answer(c, at, &out, NULL, 0) : status;
     }
     default: return artel__served_misfit(s->fit);
     }
 }
 
-static artel_status handle(server *s, const artel__service *service, artel__served_client *c, artel__served_call *at)
+static artel_status handle(server *s, const artel__service *service, artel__chain_client *c, artel__chain_call *at)
 {
     artel__lane_head in;
     ARTEL_TRY(artel__lane_take(&c->from, &at->call, &in));
@@ -383,42 +346,42 @@ static artel_status handle(server *s, const artel__service *service, artel__serv
     case ARTEL__SERVE_MEET: return meet(s, c, at, &in);
     case ARTEL__SERVE_NUMBERS:
         if (!artel__numbers_take(&s->numbers, &in, &at->call)) return artel__served_misfit(s->fit);
-        return artel__served_answer(c, at, &out, NULL, 0);
+        return artel__chain_answer(c, at, &out, NULL, 0);
     case ARTEL__SERVE_INSTALL: return install(s, service, c, at, &in);
-    case ARTEL__SERVE_END: s->ended = true; return artel__served_answer(c, at, &out, NULL, 0);
+    case ARTEL__SERVE_END: s->ended = true; return artel__chain_answer(c, at, &out, NULL, 0);
     case ARTEL__SERVE_DROP:
         if (!drop_parts(s, service, (int)number, 0)) return artel__served_misfit(s->fit);
-        return artel__served_answer(c, at, &out, NULL, 0);
+        return artel__chain_answer(c, at, &out, NULL, 0);
     default: break;
     }
     if (p && p->install && in.install == p->install) return handle_part(s, service, c, at, &in);
     out.flags = ARTEL__ANSWER_STALE;
-    return artel__served_answer(c, at, &out, NULL, 0);
+    return artel__chain_answer(c, at, &out, NULL, 0);
 }
 
 /* -- the loop -- */
 
 /* Whether anything was done. */
-static artel_status look_at(server *s, const artel__service *service, artel__served_client *c, artel__served_call *at,
+static artel_status look_at(server *s, const artel__service *service, artel__chain_client *c, artel__chain_call *at,
                             size_t most, bool *did)
 {
-    if (at->state == ARTEL__SERVED_EXPECTED && artel__slot_arrived(&at->call)) {
+    if (at->state == ARTEL__CALL_EXPECTED && artel__slot_arrived(&at->call)) {
         artel_status status = handle(s, service, c, at);
         if (status != ARTEL_OK) return status;
-        *did = *did || at->state != ARTEL__SERVED_EXPECTED; /* else it waits for another one's update */
+        *did = *did || at->state != ARTEL__CALL_EXPECTED; /* else it waits for another one's update */
     }
-    if (artel__served_may_leave(at)) {
+    if (artel__chain_may_leave(at)) {
         artel_status status = artel__served_let_go(c, at);
         if (status != ARTEL_OK) return status;
         *did = true;
     }
-    if (at->state == ARTEL__SERVED_LEAVING && artel__slot_left(&at->call)) {
+    if (at->state == ARTEL__CALL_LEAVING && artel__slot_left(&at->call)) {
         *did = true;
-        at->state = ARTEL__SERVED_IDLE;
+        at->state = ARTEL__CALL_IDLE;
     }
-    if (at->state == ARTEL__SERVED_IDLE && !s->ended) {
-        at->state = ARTEL__SERVED_EXPECTED;
-        ARTEL_TRY(artel__service_judge(artel__lane_expect(&c->from, &at->call, most)));
+    if (at->state == ARTEL__CALL_IDLE && !s->ended) {
+        at->state = ARTEL__CALL_EXPECTED;
+        ARTEL_TRY(artel__lane_judge(artel__lane_expect(&c->from, &at->call, most)));
     }
     return ARTEL_OK;
 }
@@ -433,9 +396,9 @@ static artel_status look_around(server *s, const artel__service *service, size_t
     for (int r = 0; r < service->seat.ranks && status == ARTEL_OK; r++) {
         bool calls = r != service->endpoint->rank && service->type[r] != ARTEL__TASK_EVALUATOR;
         for (int k = 0; calls && k < s->slots && status == ARTEL_OK; k++) {
-            artel__served_call *at = &s->client[r].slot[k];
+            artel__chain_call *at = &s->client[r].slot[k];
             status = look_at(s, service, &s->client[r], at, most, did);
-            *leaving = *leaving || at->state == ARTEL__SERVED_LEAVING || at->state == ARTEL__SERVED_HELD;
+            *leaving = *leaving || at->state == ARTEL__CALL_LEAVING || at->state == ARTEL__CALL_HELD;
         }
     }
     return status;
@@ -454,12 +417,9 @@ static size_t most_bytes(const artel__fit *fit)
 static bool find_awaited(const server *s, const artel__service *service, const artel__served_part *p,
                          char out[MOST_WORDS])
 {
-    const artel__served_forward *f = &p->forward[p->heard % ARTEL__SERVED_AHEAD];
-    int rank, part;
+    int rank, part, copy = artel__chain_awaited(&p->chain);
     artel__numbers_awaited(&s->numbers, p, service, &rank, &part);
-    for (int k = p->heard < p->sent ? 0 : f->calls; k < f->calls; k++) {
-        if (!artel__slot_arrived(&f->call[k])) rank = f->rank[k];
-    }
+    if (copy >= 0) rank = copy;
     if (rank >= 0)
         snprintf(out, MOST_WORDS, "an answer of %s", artel__mesh_title(service->cluster, service->task[rank]));
     else if (part >= 0)
@@ -479,7 +439,7 @@ static void tell(server *s, const artel__service *service)
         if (!p || !p->install) continue;
         artel__told_part told = {i,
                                  artel__division_bytes(&p->division, i),
-                                 p->head ? "head" : "copy",
+                                 p->chain.head ? "head" : "copy",
                                  -1,
                                  {0},
                                  0,
@@ -529,17 +489,10 @@ static artel_status open_clients(server *s, const artel__service *service)
     ARTEL_TRY(artel__calloc(s->fit->ctx, (size_t)ranks, sizeof *s->client, "parameter server", &block));
     s->client = block;
     for (int r = 0; r < ranks; r++) {
-        s->client[r].from = s->client[r].to = artel__service_lane(service, r);
-        ARTEL_TRY(artel__calloc(s->fit->ctx, (size_t)s->slots, sizeof(artel__served_call), "parameter server", &block));
-        s->client[r].slot = block;
-        s->client[r].slots = s->slots;
+        artel__lane lane = artel__service_lane(service, r);
+        ARTEL_TRY(artel__chain_client_open(s->fit->ctx, &s->client[r], &lane, s->slots));
     }
     return ARTEL_OK;
-}
-
-static void withdraw(server *s, artel__served_forward *f)
-{
-    for (int k = 0; k < f->calls; k++) artel__lane_withdraw(&s->client[f->rank[k]].to, &f->call[k]);
 }
 
 static void close_clients(server *s, const artel__service *service)
@@ -547,20 +500,11 @@ static void close_clients(server *s, const artel__service *service)
     int ranks = service->seat.ranks;
     for (int i = 0; i < ARTEL__MOST_SERVERS; i++) {
         artel__served_part *p = s->part[i];
-        for (uint64_t n = p ? p->heard : 0; p && n < p->sent; n++) withdraw(s, &p->forward[n % ARTEL__SERVED_AHEAD]);
-        if (p) p->sent = p->heard = 0;
+        if (p) artel__chain_withdraw(&p->chain, s->client);
         if (p && s->client) artel__numbers_withdraw(p, s->client, service);
         if (p) artel__some_stage_drop(&p->stage);
     }
-    for (int r = 0; s->client && r < ranks; r++) {
-        artel__served_client *c = &s->client[r];
-        for (int k = 0; c->slot && k < s->slots; k++) {
-            artel__lane_withdraw(&c->from, &c->slot[k].call);
-            artel__slot_fini(s->fit->ctx, &c->slot[k].call);
-            artel__free(s->fit->ctx, c->slot[k].piece);
-        }
-        artel__free(s->fit->ctx, c->slot);
-    }
+    for (int r = 0; s->client && r < ranks; r++) artel__chain_client_close(s->fit->ctx, &s->client[r]);
     artel__free(s->fit->ctx, s->client);
     s->client = NULL;
 }

@@ -8,7 +8,6 @@
 #include "base/fetch_soon.h"
 
 enum {
-    AHEAD = 16, /* rows that are asked for before they are copied */
     ASKED = 512 /* bytes of a row that are asked for; what follows is fetched as a stream */
 };
 
@@ -16,15 +15,14 @@ void artel__served_drop(artel__served_part *s)
 {
     if (!s) return;
     artel_context *ctx = s->fit->ctx;
-    for (int i = 0; i < ARTEL__SERVED_AHEAD; i++)
-        for (int k = 0; k < ARTEL__MOST_COPIES - 1; k++) artel__slot_fini(ctx, &s->forward[i].call[k]);
+    artel__chain_fini(ctx, &s->chain);
     for (int i = 0; s->tell && i < ARTEL__MOST_SERVERS; i++) artel__slot_fini(ctx, &s->tell[i]);
     artel__some_stage_fini(&s->stage);
     artel__store_destroy(s->store);
     artel__arena_fini(&s->arena);
     artel__free(ctx, s->piece);
     artel__free(ctx, s->asked);
-    artel__free(ctx, s->applied);
+    artel__applied_fini(ctx, &s->applied);
     artel__free(ctx, s->before);
     artel__free(ctx, s->numbers);
     artel__free(ctx, s->tell);
@@ -131,10 +129,10 @@ void *artel__served_place(void *user, const artel__entry *entry)
     return artel__store_locate(user, entry);
 }
 
-static artel_status take_kept(const artel__served_part *s, const artel__lane_slot *call, artel__entries_at *at,
-                              void *to, size_t bytes)
+static artel_status take_kept(const artel__served_part *s, const artel__lane_slot *call, artel__slot_at *at, void *to,
+                              size_t bytes)
 {
-    const void *kept = artel__entries_next(call, at, bytes);
+    const void *kept = artel__slot_next(call, at, bytes);
     if (!kept) return artel__served_misfit(s->fit);
     memcpy(to, kept, bytes);
     return ARTEL_OK;
@@ -143,11 +141,10 @@ static artel_status take_kept(const artel__served_part *s, const artel__lane_slo
 /* Copies a state into the part; of a copy what is kept, and the items that were applied, are behind it. */
 artel_status artel__served_take_state(artel__served_part *s, const artel__lane_slot *call, const artel__lane_head *in)
 {
-    artel__entries_at at = {0, 0};
-    void *block;
+    artel__slot_at at = {0, 0};
     bool draws = in->flags & ARTEL__FLAG_DRAW;
     artel__part_list list = draws ? ARTEL__PART_GIVEN : ARTEL__PART_STATE;
-    if (s->placed) at = (artel__entries_at){1, artel__net_padded((size_t)s->division.pieces)};
+    if (s->placed) at = (artel__slot_at){1, artel__net_padded((size_t)s->division.pieces)};
     if (!artel__entries_take(s->list[list], s->count[list], call, &at, artel__served_place, s->store))
         return artel__served_misfit(s->fit);
     if (draws) ARTEL_TRY(artel__store_draw(s->store));
@@ -157,24 +154,9 @@ artel_status artel__served_take_state(artel__served_part *s, const artel__lane_s
         ARTEL_TRY(take_kept(s, call, &at, s->numbers, artel__served_number_bytes(s)));
     size_t rest = call->length - at.offset;
     if (!(in->flags & ARTEL__FLAG_COPY)) return rest == 0 ? ARTEL_OK : artel__served_misfit(s->fit);
-    const void *bits = rest ? artel__entries_next(call, &at, rest) : NULL;
+    const void *bits = rest ? artel__slot_next(call, &at, rest) : NULL;
     if (rest && !bits) return artel__served_misfit(s->fit);
-    ARTEL_TRY(artel__calloc(s->fit->ctx, rest + 8, 1, "parameter server", &block));
-    s->applied = block;
-    s->applied_bytes = rest;
-    if (rest) memcpy(s->applied, bits, rest);
-    return ARTEL_OK;
-}
-
-/* Tokens as they lie in the piece. Where a peer lends its memory they can have changed since they were looked at. */
-static bool take_tokens(const artel__row_piece *p, int32_t *to)
-{
-    for (int32_t k = 0; k < p->count; k++) {
-        int64_t row = (int64_t)p->token[k] - p->first;
-        if (row < 0 || row >= p->rows) return false;
-        to[k] = (int32_t)row;
-    }
-    return true;
+    return artel__applied_take(s->fit->ctx, &s->applied, bits, rest);
 }
 
 static size_t rows_of(const artel__row_piece *p)
@@ -199,7 +181,7 @@ static void count_rows(artel__served_part *s)
 /* An update: gradients, then rows of tables. */
 artel_status artel__served_take_update(artel__served_part *s, const artel__lane_slot *call)
 {
-    artel__entries_at at = {0, 0};
+    artel__slot_at at = {0, 0};
     bool fits = artel__entries_take(s->list[ARTEL__PART_UPDATE], s->count[ARTEL__PART_UPDATE], call, &at,
                                     artel__served_place, s->store) &&
                 artel__row_list_read(&s->tables, call, &at, true) && at.offset == call->length;
@@ -210,7 +192,7 @@ artel_status artel__served_take_update(artel__served_part *s, const artel__lane_
         const artel__row_piece *p = &s->tables.item[i];
         artel__store_table to = artel__store_locate_table(s->store, p->piece);
         size_t bytes = rows_of(p);
-        if (!take_tokens(p, to.token)) return artel__served_misfit(s->fit);
+        if (!artel__row_piece_tokens(p, to.token)) return artel__served_misfit(s->fit);
         *to.count = p->count;
         size_t row = (size_t)p->width * sizeof(float);
         for (int32_t k = 0; k < p->count; k++) /* a copy has not read these rows before: they are asked for here */
@@ -221,7 +203,7 @@ artel_status artel__served_take_update(artel__served_part *s, const artel__lane_
     return ARTEL_OK;
 }
 
-artel_status artel__served_collect(artel__served_part *p, const artel__served_call *at, const artel__lane_head *in,
+artel_status artel__served_collect(artel__served_part *p, const artel__chain_call *at, const artel__lane_head *in,
                                    bool *whole)
 {
     const artel__entry *entry = p->list[ARTEL__PART_UPDATE];
@@ -244,16 +226,16 @@ artel_status artel__served_collect(artel__served_part *p, const artel__served_ca
 
 int artel__served_list_update(artel__served_part *s, const artel__lane_slot *call)
 {
-    artel__entries_at at = {0, 0};
+    artel__slot_at at = {0, 0};
     int count = s->count[ARTEL__PART_UPDATE];
     for (int i = 0; i < count; i++) {
         size_t bytes = s->list[ARTEL__PART_UPDATE][i].bytes;
-        s->piece[i] = (artel__net_piece){artel__entries_next(call, &at, bytes), bytes};
+        s->piece[i] = (artel__net_piece){artel__slot_next(call, &at, bytes), bytes};
     }
     int more = artel__row_list_write(&s->tables, true, s->piece + count);
     if (more)
         s->piece[count].data =
-            artel__entries_next(call, &at, s->piece[count].bytes); /* the list's own is of the next one soon */
+            artel__slot_next(call, &at, s->piece[count].bytes); /* the list's own is of the next one soon */
     return count + more;
 }
 
@@ -280,30 +262,6 @@ void artel__served_keep(artel__served_part *s, uint64_t item)
     copy_pieces(s, ARTEL__PART_VALUES, s->before + sizeof number);
 }
 
-/* -- items -- */
-
-bool artel__served_was_applied(const artel__served_part *s, uint64_t item)
-{
-    uint64_t bit = item - s->base;
-    return bit / 8 < s->applied_bytes && s->applied[bit / 8] >> (bit % 8) & 1;
-}
-
-artel_status artel__served_mark(artel__served_part *s, uint64_t item)
-{
-    uint64_t bit = item - s->base;
-    size_t wanted = (size_t)(bit / 8) + 1;
-    if (wanted > s->applied_bytes) {
-        size_t bytes = (2 * wanted + 1024) / 8 * 8; /* so a copy is as long as what is sent of it */
-        void *wider = s->applied;
-        ARTEL_TRY(artel__realloc(s->fit->ctx, bytes, "parameter server", &wider));
-        s->applied = wider;
-        memset(s->applied + s->applied_bytes, 0, bytes - s->applied_bytes);
-        s->applied_bytes = bytes;
-    }
-    s->applied[bit / 8] |= (uint8_t)(1u << (bit % 8));
-    return ARTEL_OK;
-}
-
 /* -- the log -- */
 
 #define STATE "part %d of state %016" PRIx64 ", epoch %" PRIu64 ": "
@@ -311,7 +269,7 @@ artel_status artel__served_mark(artel__served_part *s, uint64_t item)
 void artel__served_log_installed(const artel__served_part *s)
 {
     artel__log(s->fit->ctx, ARTEL_LOG_DEBUG, STATE "installed with %" PRId64 " updates, items from %" PRIu64 " on",
-               s->number, s->install, s->epoch, artel__store_iteration(s->store), s->base);
+               s->number, s->install, s->epoch, artel__store_iteration(s->store), s->applied.base);
 }
 
 void artel__served_log_applied(const artel__served_part *s, uint64_t item)
@@ -328,62 +286,30 @@ static void log_acknowledged(const artel__served_part *s, uint64_t item)
 
 /* -- answers -- */
 
-artel_status artel__served_answer(artel__served_client *c, artel__served_call *at, const artel__lane_head *head,
-                                  const artel__net_piece *piece, int count)
-{
-    at->state = ARTEL__SERVED_LEAVING;
-    return artel__service_judge(artel__lane_answer(&c->from, &at->call, head, piece, count));
-}
-
 /* Nothing of it is under way to copies any more. */
-static artel_status leave(const artel__served_part *s, artel__served_client *c, artel__served_call *at,
+static artel_status leave(const artel__served_part *s, artel__chain_client *c, artel__chain_call *at,
                           const artel__lane_head *head, const artel__net_piece *piece, int count)
 {
     if (head->op == ARTEL__SERVE_PUSH) log_acknowledged(s, head->item);
-    return artel__served_answer(c, at, head, piece, count);
+    return artel__chain_answer(c, at, head, piece, count);
 }
 
-artel_status artel__served_let_go(artel__served_client *c, artel__served_call *at)
+artel_status artel__served_let_go(artel__chain_client *c, artel__chain_call *at)
 {
-    return leave(at->of, c, at, &at->reply, at->piece, at->pieces);
+    return leave((artel__served_part *)at->of, c, at, &at->reply, at->piece, at->pieces);
 }
 
-artel_status artel__served_reply(artel__served_part *s, artel__served_client *c, artel__served_call *at,
+artel_status artel__served_reply(artel__served_part *s, artel__chain_client *c, artel__chain_call *at,
                                  const artel__lane_head *head, const artel__net_piece *piece, int count)
 {
-    void *wider = at->piece;
-    if (s->heard == s->sent) return leave(s, c, at, head, piece, count);
-    if (count > at->room) {
-        ARTEL_TRY(artel__realloc(s->fit->ctx, (size_t)count * sizeof *piece, "parameter server", &wider));
-        at->piece = wider;
-        at->room = count;
-    }
-    if (count) memcpy(at->piece, piece, (size_t)count * sizeof *piece);
-    at->pieces = count;
-    at->reply = *head;
-    at->of = s;
-    at->until = s->sent;
-    at->state = ARTEL__SERVED_HELD;
-    return ARTEL_OK;
+    if (!artel__chain_waits(&s->chain)) return leave(s, c, at, head, piece, count);
+    return artel__chain_hold(s->fit->ctx, &s->chain, at, head, piece, count);
 }
 
 void artel__served_say_state(const artel__served_part *s, artel__lane_head *head)
 {
     head->install = s->install;
     head->position = (uint64_t)artel__store_iteration(s->store);
-}
-
-/* Room for what an answer says. A client's calls take turns in many slots and few of them are answered at a time, so
- * the room goes from slot to slot: else each would come to have one, of the size of all variables. */
-static artel_status make_room(artel__served_client *c, artel__served_call *at, size_t bytes, uint8_t **out)
-{
-    for (int k = 0; k < c->slots && !at->call.values; k++) {
-        artel__served_call *other = &c->slot[k];
-        bool used = other->state == ARTEL__SERVED_HELD ||
-                    (other->state == ARTEL__SERVED_LEAVING && !artel__slot_left(&other->call));
-        if (!used && other != at) artel__slot_hand_room(&other->call, &at->call);
-    }
-    return artel__slot_room(&c->from, &at->call, bytes, out);
 }
 
 /* The part's pieces are the values that were kept. */
@@ -397,14 +323,14 @@ static void list_kept(artel__served_part *s)
     }
 }
 
-artel_status artel__served_answer_values(artel__served_part *s, artel__served_client *c, artel__served_call *at,
+artel_status artel__served_answer_values(artel__served_part *s, artel__chain_client *c, artel__chain_call *at,
                                          uint64_t before, artel__lane_head *head)
 {
     uint8_t *to;
     uint64_t kept = 0;
     if (s->before) memcpy(&kept, s->before, sizeof kept);
     artel__served_say_state(s, head);
-    ARTEL_TRY(make_room(c, at, s->bytes[ARTEL__PART_VALUES], &to));
+    ARTEL_TRY(artel__chain_room(c, at, s->bytes[ARTEL__PART_VALUES], &to));
     if (before > 0 && before == kept)
         list_kept(s);
     else
@@ -412,16 +338,6 @@ artel_status artel__served_answer_values(artel__served_part *s, artel__served_cl
     artel__served_count(s, ARTEL__PART_VALUES);
     copy_pieces(s, ARTEL__PART_VALUES, to);
     return artel__served_reply(s, c, at, head, s->piece, s->count[ARTEL__PART_VALUES]);
-}
-
-/* Rows lie anywhere in a table that fits no cache: they are asked for before their turn. */
-static void copy_table_rows(const float *values, const int32_t *token, const artel__row_piece *p, uint8_t *to)
-{
-    size_t row = (size_t)p->width * sizeof(float);
-    for (int32_t k = 0; k < p->count; k++, to += row) {
-        if (k + AHEAD < p->count) artel__fetch_soon(values + token[k + AHEAD] * p->width, row < ASKED ? row : ASKED);
-        memcpy(to, values + token[k] * p->width, row);
-    }
 }
 
 static artel_status make_asked(artel__served_part *s)
@@ -444,9 +360,9 @@ static int copy_rows(artel__served_part *s, uint8_t *to, int count)
         artel__store_table from = artel__store_locate_table(s->store, p->piece);
         size_t row = (size_t)p->width * sizeof(float);
         if (p->count == 0) continue;
-        if (!take_tokens(p, s->asked)) return -1;
+        if (!artel__row_piece_tokens(p, s->asked)) return -1;
         artel__store_refresh_rows(s->store, p->piece, s->asked, p->count);
-        copy_table_rows(from.values, s->asked, p, to);
+        artel__row_piece_copy(p, from.values, s->asked, to);
         s->piece[count++] = (artel__net_piece){to, (size_t)p->count * row};
         to += artel__net_padded((size_t)p->count * row);
     }
@@ -454,17 +370,17 @@ static int copy_rows(artel__served_part *s, uint8_t *to, int count)
 }
 
 /* Rows by their tokens and, unless they are not wanted, all other variables. */
-artel_status artel__served_answer_rows(artel__served_part *s, artel__served_client *c, artel__served_call *at,
+artel_status artel__served_answer_rows(artel__served_part *s, artel__chain_client *c, artel__chain_call *at,
                                        const artel__lane_head *in, artel__lane_head *head)
 {
-    artel__entries_at from = {0, 0};
+    artel__slot_at from = {0, 0};
     bool values = !(in->flags & ARTEL__FLAG_ONLY);
     size_t before = values ? s->bytes[ARTEL__PART_VALUES] : 0;
     uint8_t *to;
     if (!artel__row_list_read(&s->tables, &at->call, &from, false) || from.offset != at->call.length)
         return artel__served_misfit(s->fit);
     ARTEL_TRY(make_asked(s));
-    ARTEL_TRY(make_room(c, at, before + artel__row_list_answer_bytes(&s->tables), &to));
+    ARTEL_TRY(artel__chain_room(c, at, before + artel__row_list_answer_bytes(&s->tables), &to));
     if (values) {
         artel__served_list(s, ARTEL__PART_VALUES);
         artel__served_count(s, ARTEL__PART_VALUES);

@@ -4,45 +4,15 @@
 #ifndef ARTEL_TRAIN_SERVED_H
 #define ARTEL_TRAIN_SERVED_H
 
+#include "ps/applied.h"
 #include "train/rows.h"
 #include "train/servers.h"
 #include "train/some.h"
 
 typedef struct artel__served_part artel__served_part;
 
-enum {
-    ARTEL__SERVED_AHEAD = 4 /* updates of a part on their way to its copies */
-};
-
-typedef struct artel__served_call { /* a call of a client */
-    artel__lane_slot call;
-    artel__lane_head reply; /* of a held one: with these pieces, when copies of the part have so many forwards */
-    artel__net_piece *piece;
-    int pieces, room;
-    artel__served_part *of;
-    uint64_t until;
-    enum {
-        ARTEL__SERVED_IDLE,
-        ARTEL__SERVED_EXPECTED,
-        ARTEL__SERVED_HELD,
-        ARTEL__SERVED_LEAVING
-    } state;
-} artel__served_call;
-
-typedef struct artel__served_client {
-    artel__lane from, to; /* calls of the client, and to it */
-    artel__served_call *slot;
-    int slots;
-    int ahead; /* forwards on their way to it */
-} artel__served_client;
-
-typedef struct artel__served_forward { /* what copies are told at once */
-    artel__lane_slot call[ARTEL__MOST_COPIES - 1];
-    int rank[ARTEL__MOST_COPIES - 1];
-    int calls;
-} artel__served_forward;
-
 struct artel__served_part {
+    artel__chain chain; /* first: a held call leads here */
     artel__fit *fit;
     artel__arena arena; /* of the division */
     artel__division division;
@@ -56,24 +26,19 @@ struct artel__served_part {
     uint8_t *placed;   /* as it was told; NULL: the division is that of artel__division_make */
     uint64_t *traffic; /* by piece: bytes of updates and values that have come and gone in this generation */
     int number;
-    uint64_t install, base; /* which state; number of its first item */
+    uint64_t install;       /* which state */
     uint64_t epoch;         /* of the coordinator's last word about who holds the part */
     int64_t begun;          /* updates it had then */
-    uint8_t *applied;       /* a bit an item from `base` on */
-    size_t applied_bytes;
+    artel__applied applied; /* items, from the first of the state on */
     artel__net_piece *piece;
-    artel__some_stage stage;     /* sync:K */
-    double *numbers;             /* numbers.h; NULL: no update wants any */
-    double squares;              /* of the update that is applied next */
-    artel__served_call *pending; /* whose update is in its place, and waits for other parts */
-    bool has_told;               /* they have been told the numbers of one that is not applied yet */
-    uint64_t telling;            /* a bit for each server that has not answered yet */
-    artel__lane_slot *tell;      /* by number of the server */
+    artel__some_stage stage;    /* sync:K */
+    double *numbers;            /* numbers.h; NULL: no update wants any */
+    double squares;             /* of the update that is applied next */
+    artel__chain_call *pending; /* whose update is in its place, and waits for other parts */
+    bool has_told;              /* they have been told the numbers of one that is not applied yet */
+    uint64_t telling;           /* a bit for each server that has not answered yet */
+    artel__lane_slot *tell;     /* by number of the server */
     uint8_t *before; /* sync:K: 1 + the item that was applied last (0: none was), and the values before; else NULL */
-    bool head;
-    int copies, copy[ARTEL__MOST_COPIES - 1]; /* ranks of the servers that have one */
-    artel__served_forward forward[ARTEL__SERVED_AHEAD];
-    uint64_t sent, heard; /* forwards; answered by all */
 };
 
 /* NULL accepted. */
@@ -89,7 +54,7 @@ artel_status artel__served_take_state(artel__served_part *part, const artel__lan
                                       const artel__lane_head *in);
 artel_status artel__served_take_update(artel__served_part *part, const artel__lane_slot *call);
 /* Of a step of sync:K: a share of it. *whole: the mean of K shares lies where an update is put. */
-artel_status artel__served_collect(artel__served_part *part, const artel__served_call *at, const artel__lane_head *in,
+artel_status artel__served_collect(artel__served_part *part, const artel__chain_call *at, const artel__lane_head *in,
                                    bool *whole);
 /* The part's pieces are those of the update that was taken last, where they lie in its message; returns how many. */
 int artel__served_list_update(artel__served_part *part, const artel__lane_slot *call);
@@ -98,8 +63,6 @@ void artel__served_count(artel__served_part *part, artel__part_list list);
 /* The part's pieces are those of a list from here on. */
 void artel__served_list(artel__served_part *part, artel__part_list list);
 
-bool artel__served_was_applied(const artel__served_part *part, uint64_t item);
-artel_status artel__served_mark(artel__served_part *part, uint64_t item);
 /* sync:K: the values are kept as they are before `item` is applied: a share of it may be made again. */
 void artel__served_keep(artel__served_part *part, uint64_t item);
 /* Bytes of the numbers, which go to copies, too. */
@@ -111,23 +74,16 @@ size_t artel__served_kept_bytes(const artel__served_part *part);
 void artel__served_log_installed(const artel__served_part *part);
 void artel__served_log_applied(const artel__served_part *part, uint64_t item);
 
-artel_status artel__served_answer(artel__served_client *client, artel__served_call *at, const artel__lane_head *head,
-                                  const artel__net_piece *piece, int count);
-/* The same, but not before copies have all that has been sent them. Pieces stay until then. */
-artel_status artel__served_reply(artel__served_part *part, artel__served_client *client, artel__served_call *at,
+/* Answers, but not before copies have all that has been sent them. Pieces stay until then. */
+artel_status artel__served_reply(artel__served_part *part, artel__chain_client *client, artel__chain_call *at,
                                  const artel__lane_head *head, const artel__net_piece *piece, int count);
-/* Whether a held answer may leave. */
-static inline bool artel__served_may_leave(const artel__served_call *at)
-{
-    return at->state == ARTEL__SERVED_HELD && at->of->heard >= at->until;
-}
-artel_status artel__served_let_go(artel__served_client *client, artel__served_call *at);
+artel_status artel__served_let_go(artel__chain_client *client, artel__chain_call *at);
 /* Which state it is, and how many updates it has. */
 void artel__served_say_state(const artel__served_part *part, artel__lane_head *head);
 /* `before`: 1 + an item: the values as they were before it, if it has been applied last; 0: as they are. */
-artel_status artel__served_answer_values(artel__served_part *part, artel__served_client *client, artel__served_call *at,
+artel_status artel__served_answer_values(artel__served_part *part, artel__chain_client *client, artel__chain_call *at,
                                          uint64_t before, artel__lane_head *head);
-artel_status artel__served_answer_rows(artel__served_part *part, artel__served_client *client, artel__served_call *at,
+artel_status artel__served_answer_rows(artel__served_part *part, artel__chain_client *client, artel__chain_call *at,
                                        const artel__lane_head *in, artel__lane_head *head);
 
 #endif

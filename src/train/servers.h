@@ -17,14 +17,14 @@
 #ifndef ARTEL_TRAIN_SERVERS_H
 #define ARTEL_TRAIN_SERVERS_H
 
-#include "ps/lane.h"
+#include "ps/chain.h"
 #include "train/fit_impl.h"
 #include "train/part.h"
 
 enum {
     ARTEL__MOST_SERVERS = 64,
-    ARTEL__MOST_SHARES = 256,     /* of a step: workers, or K of sync:K */
-    ARTEL__MOST_COPIES = 3,       /* servers that have a part */
+    ARTEL__MOST_SHARES = 256, /* of a step: workers, or K of sync:K */
+    ARTEL__MOST_COPIES = ARTEL__CHAIN_HOLDERS,
     ARTEL__MOST_TICKETS = 2,      /* items that a worker holds or waits for */
     ARTEL__MOST_PLACED = 1 << 20, /* pieces that are moved by their traffic */
     ARTEL__WORTH = 64 << 10       /* bytes a step that the fullest server has more than the mean, for which they are */
@@ -176,10 +176,4 @@ artel_status artel__service_wait_till(const artel__service *service, const char 
 artel_status artel__service_await(const artel__service *service, const char *whom);
 /* Nobody is missing: the next wait is a new one. */
 void artel__service_is_whole(const artel__service *service);
-/* A lane's failure: ARTEL_AGAIN when a peer is lost or the generation is over. */
-static inline artel_status artel__service_judge(artel_status status)
-{
-    return status == ARTEL_ERROR_RUN || status == ARTEL_ERROR_CANCELLED ? ARTEL_AGAIN : status;
-}
-
 #endif

@@ -178,7 +178,7 @@ artel__lane artel__service_lane(const artel__service *s, int rank)
 artel_status artel__service_move(const artel__service *s)
 {
     if (artel__mesh_leaving(s->cluster)) return ARTEL_AGAIN;
-    return artel__service_judge(artel__net_progress(s->endpoint));
+    return artel__lane_judge(artel__net_progress(s->endpoint));
 }
 
 artel_status artel__service_wait(const artel__service *s)

@@ -193,9 +193,9 @@ bool serve_gives_zeros(serve_bench *b, uint64_t item)
     lane_await(lane, &slot);
     assert_int_equal(artel__lane_take(lane, &slot, &head), ARTEL_OK);
     bool same = true;
-    artel__entries_at at = {0, 0};
+    artel__slot_at at = {0, 0};
     for (int i = 0; i < count; i++) {
-        const void *values = artel__entries_next(&slot, &at, b->piece[i].bytes);
+        const void *values = artel__slot_next(&slot, &at, b->piece[i].bytes);
         assert_non_null(values);
         same = same && memcmp(values, b->piece[i].data, b->piece[i].bytes) == 0;
     }

@@ -181,7 +181,7 @@ static void what_was_told_is_void_where_it_is_not_applied(void **state)
     artel__served_part *p = NULL;
     artel__endpoint endpoint = {.rank = 0};
     artel__numbers n = {.count = 0};
-    artel__served_call at = {.room = 0};
+    artel__chain_call at = {.room = 0};
     bool ready = false;
     (void)state;
     fit_open_mlp(&b, SERVE_ROWS);

@@ -53,10 +53,10 @@ static void what_was_kept_goes_with_a_copy(void **state)
     serve_call(b, SERVE_CHIEF, &asked, give, 0);
     artel__lane_head head = take_forward(b, &given);
     assert_true(head.op == ARTEL__SERVE_INSTALL && head.flags == ARTEL__FLAG_COPY && head.a == 1);
-    artel__entries_at at = {0, 0};
+    artel__slot_at at = {0, 0};
     count = serve_list(b, ARTEL__PART_STATE);
-    for (int i = 0; i < count; i++) assert_non_null(artel__entries_next(&given, &at, b->entry[i].bytes));
-    const void *again = artel__entries_next(&given, &at, bytes);
+    for (int i = 0; i < count; i++) assert_non_null(artel__slot_next(&given, &at, b->entry[i].bytes));
+    const void *again = artel__slot_next(&given, &at, bytes);
     assert_true(again && memcmp(again, &kept, bytes) == 0 && at.offset == given.length);
     assert_int_equal(artel__lane_answer(&b->forward, &given, &(artel__lane_head){.op = ARTEL__SERVE_INSTALL}, NULL, 0),
                      ARTEL_OK);

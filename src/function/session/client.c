@@ -141,10 +141,10 @@ static void note_failure(run *r, int task, const artel_error *error)
 
 static artel_status take_outputs(run *r, int task, const artel__lane_slot *slot)
 {
-    artel__closure_at at = {0, 0};
+    artel__slot_at at = {0, 0};
     for (int i = 0; i < r->plan->function->outputs; i++) {
         if (task_of_output(r->plan, i) != task) continue;
-        const void *data = artel__closure_next(slot, &at, artel__output_bytes(r->plan->function, i, r->start.rows));
+        const void *data = artel__slot_next(slot, &at, artel__output_bytes(r->plan->function, i, r->start.rows));
         if (!data) return artel__placed_misfit(r->session, task);
         copy_output(r, i, data);
     }

@@ -52,13 +52,13 @@ static artel_status read_feeds(artel_session *s, int task, const artel__lane_slo
                                int64_t rows)
 {
     const artel_function *f = p->function;
-    artel__closure_at at = {0, 0};
+    artel__slot_at at = {0, 0};
     void *to;
-    if (!artel__closure_next(slot, &at, (size_t)f->outputs)) return artel__placed_misfit(s, task);
+    if (!artel__slot_next(slot, &at, (size_t)f->outputs)) return artel__placed_misfit(s, task);
     for (int i = 0; i < f->arguments; i++) {
         if (!p->fed[s->self * f->arguments + i]) continue;
         size_t bytes = artel__placed_feed_bytes(f, i, rows);
-        const void *data = artel__closure_next(slot, &at, bytes);
+        const void *data = artel__slot_next(slot, &at, bytes);
         if (!data) return artel__placed_misfit(s, task);
         ARTEL_TRY(artel__placed_feed(p, i, rows, &to));
         memcpy(to, data, bytes);
@@ -150,18 +150,18 @@ static artel_status do_push(artel_session *s, int task, artel__lane_slot *slot)
 {
     artel__placed_peer *peer = &s->peer[task];
     artel__lane_head head = {.op = ARTEL__PLACED_PUSH};
-    artel__closure_at at = {0, 0};
+    artel__slot_at at = {0, 0};
     int64_t steps;
     ARTEL_TRY(reserve(s, peer, s->strategy->variables.count, 0));
     for (artel_optimizer *o = s->strategy->optimizer; o; o = o->next) {
-        const void *data = artel__closure_next(slot, &at, sizeof steps);
+        const void *data = artel__slot_next(slot, &at, sizeof steps);
         if (!data) return artel__placed_misfit(s, task);
         memcpy(&steps, data, sizeof steps);
         o->iterations = steps;
     }
     int count = artel__placed_variables(s, s->self, peer->piece);
     for (int i = 0; i < count; i++) {
-        const void *data = artel__closure_next(slot, &at, peer->piece[i].bytes);
+        const void *data = artel__slot_next(slot, &at, peer->piece[i].bytes);
         if (!data) return artel__placed_misfit(s, task);
         memcpy((void *)(uintptr_t)peer->piece[i].data, data, peer->piece[i].bytes);
     }

@@ -249,11 +249,11 @@ static artel_status ask_each(artel_session *s, bool all, each_fn *each)
 static artel_status pull_from(artel_session *s, int task, artel__net_piece *piece)
 {
     artel__lane_head head = {.op = ARTEL__PLACED_PULL};
-    artel__closure_at at = {0, 0};
+    artel__slot_at at = {0, 0};
     ARTEL_TRY(ask(s, task, &head, NULL, 0));
     int count = artel__placed_variables(s, task, piece);
     for (int i = 0; i < count; i++) {
-        const void *data = artel__closure_next(&s->peer[task].call, &at, piece[i].bytes);
+        const void *data = artel__slot_next(&s->peer[task].call, &at, piece[i].bytes);
         if (!data) return artel__placed_misfit(s, task);
         memcpy((void *)(uintptr_t)piece[i].data, data, piece[i].bytes);
     }
