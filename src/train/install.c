@@ -242,11 +242,22 @@ static artel_status install(artel__installed *c, const artel__service *s, artel_
     return status == ARTEL_OK ? tell_placement(c, s) : status;
 }
 
+/* Whether parts of a phase that was broken off cannot go on as they are. In sync they may be a step apart. In async and
+ * bounded:S each has other updates than the next one; where a step wants numbers of all parts, one of which waits for
+ * updates that no worker is given before the first part answers, nothing would go on: as all items of an epoch reach
+ * all parts, that cannot be in a generation that was there from the beginning. In sync:K a step in work is kept. */
+static bool is_halfway(const artel__service *s, const artel__phase_run *phase)
+{
+    bool asks = artel__store_may_ask(artel__session_optimizer(s->fit->session), s->rule.mean);
+    bool trains = phase->open && phase->mode == ARTEL__MODE_TRAIN;
+    return trains && (s->sync || (asks && s->some == 0));
+}
+
 /* In a new generation: the parts are there, or are made anew. */
 artel_status artel__installed_look_after(artel__installed *c, const artel__service *s, artel__phase_run *phase)
 {
     bool had = c->number != 0;
-    bool halfway = s->sync && phase->open && phase->mode == ARTEL__MODE_TRAIN; /* parts may be a step apart */
+    bool halfway = is_halfway(s, phase);
     int lost = -1;
     if (had && !halfway && !c->moves) {
         artel_status status = artel__installed_hold(c, s, &lost);
@@ -260,8 +271,9 @@ artel_status artel__installed_look_after(artel__installed *c, const artel__servi
     c->number = 0;
     if (had && !c->moves)
         say_cost(c, phase,
-                 halfway ? "the members have changed within a step"
-                         : "a parameter server is gone or has lost its part");
+                 halfway && s->sync ? "the members have changed within a step"
+                 : halfway          ? "the members have changed while gradients of several steps were added up"
+                                    : "a parameter server is gone or has lost its part");
     return install(c, s, phase);
 }
 

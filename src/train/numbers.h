@@ -7,6 +7,11 @@
  * when it has those of all parts. Numbers of the same update have the same ordinal. What is told is void with the
  * generation; but a part that has applied the update tells it again in the next one, since others may not have: it
  * keeps the numbers of the last two, as copies do, which make them of the same update. No part can be further ahead.
+ *
+ * In async and bounded:S the m-th step of a part is made of the sums of its m-th period, which may be of other batches
+ * than those of another part, and clipped by the norm of what all parts have in their m-th period: the norm of what is
+ * stepped with. Within a generation all updates reach all parts, so the wait ends; with the next one all go back
+ * (install.c).
  */
 #ifndef ARTEL_TRAIN_NUMBERS_H
 #define ARTEL_TRAIN_NUMBERS_H

@@ -58,18 +58,6 @@ static artel_status check_variables(artel__fit *fit)
     return ARTEL_OK;
 }
 
-/* In async and bounded:S parts step at different batches, and one that is lost takes up where it was: who would wait
- * for the others' sums could wait for what is never dealt out. */
-static artel_status check_clipping(const artel__service *s)
-{
-    const artel__optimizer *optimizer = &s->fit->settings.optimizer;
-    const char *all = artel__optimizer_reads_all(optimizer);
-    if (!all || s->sync || s->some > 0) return ARTEL_OK;
-    return artel__fail(s->fit->ctx, ARTEL_ERROR_UNSUPPORTED, optimizer->class_name,
-                       "use .consistency \"sync\" or \"sync:K\", or clipnorm",
-                       "clipping wants %s, and parameter servers that do not step together have no such sums", all);
-}
-
 artel_status artel__fit_read_row_updates(artel__fit *fit)
 {
     const char *text = fit->options.embedding_updates;
@@ -161,7 +149,6 @@ artel_status artel__service_read_options(artel__service *s)
     s->worth = ARTEL__WORTH;
     ARTEL_TRY(check_variables(s->fit));
     ARTEL_TRY(check_some(s));
-    ARTEL_TRY(check_clipping(s));
     ARTEL_TRY(read_copies(s));
     artel__partition_rule rule;
     ARTEL_TRY(read_placement(s));
