@@ -7,6 +7,8 @@
  */
 #include "op/lower_elementwise.h"
 
+#include <math.h>
+
 #include "op/elementwise.h"
 #include "op/lower_formula.h"
 
@@ -177,4 +179,63 @@ void artel__lower_binary_gradient(artel__lower *lower, artel__binary function, i
     begin(&f, lower->hlo, artel__lower_spread(lower, 2, &to), lower->in[0]);
     artel__formula_set(&f, 'u', artel__lower_spread(lower, 1, &to));
     lower->out[0] = artel__formula_write(&f, binary_formulas[function].gradient[wrt]);
+}
+
+/* -- conversions -- */
+
+static bool is_float(artel_dtype dtype)
+{
+    return dtype <= ARTEL_DTYPE_BFLOAT16;
+}
+
+/* The bounds of an integer type; the upper one is the power of two behind it, which a float can hold. */
+static void find_bounds(artel_dtype dtype, double *low, double *end)
+{
+    bool sign = dtype >= ARTEL_DTYPE_INT8 && dtype <= ARTEL_DTYPE_INT64;
+    int bits = 8 * (int)artel_dtype_size(dtype) - sign;
+    *end = ldexp(1, bits);
+    *low = sign ? -*end : 0;
+}
+
+static uint64_t largest(artel_dtype dtype)
+{
+    bool sign = dtype >= ARTEL_DTYPE_INT8 && dtype <= ARTEL_DTYPE_INT64;
+    return UINT64_MAX >> (64 - 8 * (int)artel_dtype_size(dtype) + sign);
+}
+
+/* Towards zero, what is too large to the bound, NaN to 0: as artel__convert. */
+static artel__hlo_value saturate(artel__hlo *h, artel__hlo_value x, const artel__hlo_type *to)
+{
+    double low, end;
+    find_bounds(to->dtype, &low, &end);
+    artel__hlo_value wide = artel__hlo_convert(h, x, ARTEL_DTYPE_FLOAT64), zero = artel__hlo_number(h, 0, wide);
+    artel__hlo_value above = artel__hlo_compare(h, "GE", wide, artel__hlo_number(h, end, wide));
+    artel__hlo_value number = artel__hlo_select(h, artel__hlo_compare(h, "EQ", wide, wide), wide, zero);
+    number =
+        artel__hlo_select(h, above, zero, artel__hlo_binary(h, "maximum", number, artel__hlo_number(h, low, number)));
+    return artel__hlo_select(h, above, artel__hlo_integer(h, largest(to->dtype), to),
+                             artel__hlo_convert(h, number, to->dtype));
+}
+
+static artel__hlo_value clamp(artel__hlo *h, artel__hlo_value x, artel_dtype to)
+{
+    double low, end, from_low, from_end;
+    artel_dtype from = artel__hlo_type_of(h, x)->dtype;
+    artel__hlo_type type = *artel__hlo_type_of(h, x);
+    find_bounds(from, &from_low, &from_end);
+    find_bounds(to, &low, &end);
+    if (from_low < low) x = artel__hlo_binary(h, "maximum", x, artel__hlo_number(h, low, x));
+    if (from_end > end) x = artel__hlo_binary(h, "minimum", x, artel__hlo_integer(h, largest(to), &type));
+    return artel__hlo_convert(h, x, to);
+}
+
+artel__hlo_value artel__lower_convert(artel__hlo *h, artel__hlo_value x, artel_dtype to)
+{
+    artel__hlo_type type = *artel__hlo_type_of(h, x);
+    artel_dtype from = type.dtype;
+    type.dtype = to;
+    if (from == to) return x;
+    if (to == ARTEL_DTYPE_BOOL) return artel__hlo_compare(h, "NE", x, artel__hlo_number(h, 0, x));
+    if (is_float(to) || from == ARTEL_DTYPE_BOOL) return artel__hlo_convert(h, x, to);
+    return is_float(from) ? saturate(h, x, &type) : clamp(h, x, to);
 }

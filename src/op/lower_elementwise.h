@@ -25,5 +25,8 @@ void artel__lower_binary_gradient(artel__lower *lower, artel__binary function, i
 /* Input `k`, with its own dtype, as a result of type `to` lies: a ROW one gets axes of extent 1 behind its rows, so
  * that trailing axes meet. Gradients of weights have the elements of their variable under another shape. */
 artel__hlo_value artel__lower_spread(artel__lower *lower, int k, const artel__hlo_type *to);
+/* Any value as another type, as artel__convert does it: floats to integers towards zero, what is too large to the
+ * bound, NaN to 0; numbers to BOOL by whether they are not 0. */
+artel__hlo_value artel__lower_convert(artel__hlo *h, artel__hlo_value x, artel_dtype to);
 
 #endif

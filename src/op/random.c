@@ -74,11 +74,9 @@ static void lower_noise(artel__lower *lower)
     draw = artel__hlo_broadcast_trailing(h, draw, &out);
     if (a->function == ARTEL__NOISE_DROPOUT)
         lower->out[0] = artel__lower_drop(h, x, draw, (double)a->rate, (double)a->scale);
-    else if (a->function == ARTEL__NOISE_GAUSSIAN)
+    else
         lower->out[0] = artel__hlo_binary(
             h, "add", x, artel__hlo_binary(h, "multiply", draw, artel__hlo_number(h, (double)a->scale, draw)));
-    else
-        artel__lower_refuse(lower, "alpha");
 }
 
 static artel_status grad_noise(artel__gradient *g);

@@ -3,11 +3,11 @@
  *
  *   out[row] = f(in[0][row], in[1][row], ...)   with f and its settings from text/
  * The result is a step function of the operands, so no gradient passes. Strings cannot be here: what takes them runs
- * where rows are fetched (nn/ahead.h). Devices refuse the operation; of what depends on a model's inputs alone they
- * only see the results.
+ * where rows are fetched (nn/ahead.h). Of what depends on a model's inputs alone devices only see the results, too.
  */
 #include "kernel/row_function.h"
 
+#include "op/lower_row_function.h"
 #include "op/op.h"
 #include "op/row_function.h"
 
@@ -60,6 +60,12 @@ static void fill_row_function(const artel__run_args *args, void *params)
     p->out.data = args->out[0];
 }
 
+static void lower_row_function(artel__lower *lower)
+{
+    const row_function_attributes *a = lower->attributes;
+    artel__lower_row_function(lower, a->function, a->settings);
+}
+
 static artel_status grad_row_function(artel__gradient *g)
 {
     (void)g;
@@ -77,6 +83,7 @@ const artel__op_def artel__op_row_function_def = {
     .attribute_size = sizeof(row_function_attributes),
     .infer = infer_row_function,
     .grad = grad_row_function,
+    .lower = lower_row_function,
     .describe = describe_row_function,
     .exec =
         &(const artel__op_exec){

@@ -5,7 +5,6 @@
  *   cast     out = (dtype)x, as numpy's astype;  constant  a GLOBAL value of the graph;  fill  one number everywhere
  * Comparisons, logic, constants and casts to or from integers stop gradients; select passes them to the chosen side.
  */
-#include <math.h>
 #include <string.h>
 
 #include "kernel/shape_ops.h"
@@ -261,68 +260,9 @@ static artel_status grad_cast(artel__gradient *g)
     return ARTEL_OK;
 }
 
-static bool is_float(artel_dtype dtype)
-{
-    return dtype <= ARTEL_DTYPE_BFLOAT16;
-}
-
-/* The bounds of an integer type; the upper one is the power of two behind it, which a float can hold. */
-static void find_bounds(artel_dtype dtype, double *low, double *end)
-{
-    bool sign = dtype >= ARTEL_DTYPE_INT8 && dtype <= ARTEL_DTYPE_INT64;
-    int bits = 8 * (int)artel_dtype_size(dtype) - sign;
-    *end = ldexp(1, bits);
-    *low = sign ? -*end : 0;
-}
-
-static uint64_t largest(artel_dtype dtype)
-{
-    bool sign = dtype >= ARTEL_DTYPE_INT8 && dtype <= ARTEL_DTYPE_INT64;
-    return UINT64_MAX >> (64 - 8 * (int)artel_dtype_size(dtype) + sign);
-}
-
-/* Towards zero, what is too large to the bound, NaN to 0: as artel__convert. */
-static artel__hlo_value saturate(artel__hlo *h, artel__hlo_value x, const artel__hlo_type *to)
-{
-    double low, end;
-    find_bounds(to->dtype, &low, &end);
-    artel__hlo_value wide = artel__hlo_convert(h, x, ARTEL_DTYPE_FLOAT64), zero = artel__hlo_number(h, 0, wide);
-    artel__hlo_value above = artel__hlo_compare(h, "GE", wide, artel__hlo_number(h, end, wide));
-    artel__hlo_value number = artel__hlo_select(h, artel__hlo_compare(h, "EQ", wide, wide), wide, zero);
-    number =
-        artel__hlo_select(h, above, zero, artel__hlo_binary(h, "maximum", number, artel__hlo_number(h, low, number)));
-    return artel__hlo_select(h, above, artel__hlo_integer(h, largest(to->dtype), to),
-                             artel__hlo_convert(h, number, to->dtype));
-}
-
-static artel__hlo_value clamp(artel__hlo *h, artel__hlo_value x, artel_dtype to)
-{
-    double low, end, from_low, from_end;
-    artel_dtype from = artel__hlo_type_of(h, x)->dtype;
-    artel__hlo_type type = *artel__hlo_type_of(h, x);
-    find_bounds(from, &from_low, &from_end);
-    find_bounds(to, &low, &end);
-    if (from_low < low) x = artel__hlo_binary(h, "maximum", x, artel__hlo_number(h, low, x));
-    if (from_end > end) x = artel__hlo_binary(h, "minimum", x, artel__hlo_integer(h, largest(to), &type));
-    return artel__hlo_convert(h, x, to);
-}
-
 static void lower_cast(artel__lower *lower)
 {
-    artel__hlo *h = lower->hlo;
-    artel__hlo_value x = lower->in[0];
-    artel__hlo_type to = artel__lower_out_type(lower, 0);
-    artel_dtype from = artel__hlo_type_of(h, x)->dtype;
-    if (from == to.dtype)
-        lower->out[0] = x;
-    else if (to.dtype == ARTEL_DTYPE_BOOL)
-        lower->out[0] = artel__hlo_compare(h, "NE", x, artel__hlo_number(h, 0, x));
-    else if (is_float(to.dtype) || from == ARTEL_DTYPE_BOOL)
-        lower->out[0] = artel__hlo_convert(h, x, to.dtype);
-    else if (is_float(from))
-        lower->out[0] = saturate(h, x, &to);
-    else
-        lower->out[0] = clamp(h, x, to.dtype);
+    lower->out[0] = artel__lower_convert(lower->hlo, lower->in[0], artel__lower_out_type(lower, 0).dtype);
 }
 
 const artel__op_def artel__op_cast_def = {

@@ -28,6 +28,7 @@ SHORT = {
     "optimizers": "sgd-nesterov rmsprop-both adagrad-options adam-amsgrad adamw-accumulation-ema more-adadelta more-adamax more-nadam "
                   "more-ftrl more-lion more-lamb dynamic-scale-clipnorm adam-embedding schedule-cosine-warmup",
     "activations": "gelu-values mish-values sparsemax-values",
+    "categories": "integers-in-the-middle",
     "regularizers_constraints": "every-layer max-norm",
     "precision": "bfloat16-cnn float16-attention",
     "models_float64": "adam-classes bits-of-a-rate batch-normalisation attention-dot",
