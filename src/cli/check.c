@@ -140,7 +140,7 @@ static artel_status check_device(artel__invocation *call, artel_model *model, co
     if (status == ARTEL_OK) {
         artel__text text;
         artel__text_init(&text, call->ctx);
-        artel__executable_summary(artel__session_plan(session, ARTEL__MODE_TRAIN), &text);
+        artel__session_summary(session, ARTEL__MODE_TRAIN, &text);
         artel__show(stdout, "device: %s\n", artel__session_arithmetic(session));
         fputs(text.data, stdout);
         artel__text_fini(&text);

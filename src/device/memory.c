@@ -127,10 +127,11 @@ artel_status artel__step_memory_check(artel__device_executable *x)
 {
     artel__step_memory memory;
     int64_t free = least_free(x->place), each = replicas_of_device(x);
-    x->ahead = ARTEL__SENT_AHEAD;
+    int most = x->options.several ? 0 : ARTEL__SENT_AHEAD;
+    x->ahead = most;
     if (free < 0) return ARTEL_OK;
     artel__step_memory_read(x, &memory);
-    if (!memory.known) x->ahead = 1;
+    if (!memory.known) x->ahead = most > 0;
     if (!memory.known) return ARTEL_OK;
     while (x->ahead > 0 && (memory.most + x->ahead * memory.batch) * each > free) x->ahead--;
     if (memory.most * each <= free) return ARTEL_OK;

@@ -23,11 +23,12 @@ typedef struct artel__plan_options {
     int32_t shards;     /* V */
     int32_t replicas;   /* 1: collectives are views and cost nothing */
     artel__isa isa;
-    bool common; /* all replicas belong to this process, have one state and are joined (artel__execution_join) */
-    bool lends;  /* replicas of other processes may read this one's sums where they lie */
-    bool across; /* other processes have replicas, too */
-    bool staged; /* others may compute on another kind of device: sums are exchanged as devices do, by cores, too
-                    (exec/cpu/staged.c), and programs are everyone's own */
+    bool common;  /* all replicas belong to this process, have one state and are joined (artel__execution_join) */
+    bool lends;   /* replicas of other processes may read this one's sums where they lie */
+    bool across;  /* other processes have replicas, too */
+    bool several; /* the next step may be one of another executable: nothing is sent ahead of it */
+    bool staged;  /* others may compute on another kind of device: sums are exchanged as devices do, by cores, too
+                     (exec/cpu/staged.c), and programs are everyone's own */
 } artel__plan_options;
 
 enum {

@@ -180,6 +180,18 @@ static void give(artel__lower *lower, int k, artel__hlo_value value)
     lower->out[k] = artel__hlo_reshape(lower->hlo, value, &type);
 }
 
+/* Sequences of length 0: states stay, or their gradients, and everything else is 0. */
+static void give_without_steps(const cell *c, int h, int c_state)
+{
+    artel__lower *lower = c->lower;
+    for (int k = 0; k < lower->node->outputs; k++) {
+        artel__hlo_type type = artel__lower_out_type(lower, k);
+        lower->out[k] = artel__hlo_splat(c->hlo, 0, &type);
+    }
+    give(lower, 1, state_of(c, h));
+    if (c->s->cell == ARTEL__CELL_LSTM) give(lower, 2, state_of(c, c_state));
+}
+
 /* -- forward -- */
 
 /* A step of one cell: what it has, and what it makes. */
@@ -289,7 +301,7 @@ void artel__lower_recurrent(artel__lower *lower)
     artel__hlo *h = lower->hlo;
     bool lstm = c.s->cell == ARTEL__CELL_LSTM;
     if (c.steps < 1) {
-        artel__lower_refuse(lower, "no steps");
+        give_without_steps(&c, ARTEL__RECURRENT_H0, ARTEL__RECURRENT_C0);
         return;
     }
     artel__hlo_type columns = {.dtype = ARTEL_DTYPE_FLOAT32, .rank = 1, .dim = {c.g}},
@@ -484,7 +496,7 @@ void artel__lower_recurrent_gradient(artel__lower *lower)
     artel__hlo *h = lower->hlo;
     bool lstm = c.s->cell == ARTEL__CELL_LSTM, gru = c.s->cell == ARTEL__CELL_GRU, before = gru && !c.s->reset_after;
     if (c.steps < 1) {
-        artel__lower_refuse(lower, "no steps");
+        give_without_steps(&c, ARTEL__RECURRENT_BACK_DH, ARTEL__RECURRENT_BACK_DC);
         return;
     }
     kept k = kept_by_step(&c);

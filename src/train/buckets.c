@@ -67,12 +67,10 @@ artel_status artel__session_open_buckets(artel__session *session, artel__mode m,
     const artel__data_buckets *buckets = artel__feed_buckets(feed);
     artel__session_buckets *b = &session->buckets[m];
     if (!buckets) return ARTEL_OK;
-    if (session->devices || session->mixed)
-        return artel__fail(session->ctx, ARTEL_ERROR_UNSUPPORTED,
-                           session->devices ? ".device" : ".allow_mixed_arithmetic",
-                           session->devices ? "compute on processors, or name a pipeline without that stage"
-                                            : "leave it out, or name a pipeline without that stage",
-                           "batches of like length (bucket_by_sequence_length) are computed on processors alone");
+    if (session->mixed)
+        return artel__fail(session->ctx, ARTEL_ERROR_UNSUPPORTED, ".allow_mixed_arithmetic",
+                           "leave it out, or name a pipeline without that stage",
+                           "batches of like length (bucket_by_sequence_length) are computed with one arithmetic alone");
     ARTEL_TRY(check_model(session, feed));
     b->mode = artel__arena_alloc(&session->arena, (size_t)buckets->count, sizeof *b->mode);
     for (int r = 0; r < session->replicas; r++)

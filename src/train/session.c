@@ -274,6 +274,7 @@ static artel_status place(artel__session *session, artel__mode m)
                                    .lends =
                                        !session->mixed_tasks && session->group && artel__group_lends(session->group),
                                    .across = session->ranks > session->replicas,
+                                   .several = session->buckets[m].count > 1,
                                    .staged = session->mixed_tasks};
     artel__executable *plan;
     ARTEL_TRY(artel__compile(session->ctx, session->device, &mode->objective->graph, &options, &plan));

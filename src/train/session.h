@@ -190,6 +190,9 @@ const char *artel__session_device_class(const artel__session *session);
 /* Of the programs of training, where kernels were measured: what they are (artel__executable_programs). False: kernels
  * are not measured, or the programs come with the first step. */
 bool artel__session_programs(const artel__session *session, char out[65]);
+/* A line about the programs of a mode and what a step needs of a device's memory, of each length where batches are of
+ * like length; nothing of processors. */
+void artel__session_summary(const artel__session *session, artel__mode mode, artel__text *out);
 /* How many programs of devices were compiled, and found compiled, up to now. False: there are no devices. */
 bool artel__session_program_counts(const artel__session *session, int *compiled, int *found);
 /* A number for the variables: equal in all tasks after the same steps. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a session is made of, as other files of this room ask for it. Nothing here makes or changes a session but the
  * flag that ends its runs. */
+#include "base/hash.h"
 #include "train/left.h"
 #include "train/session_impl.h"
 
@@ -33,8 +34,22 @@ int artel__session_nodes(const artel__session *session, artel__mode mode)
 
 bool artel__session_programs(const artel__session *session, char out[65])
 {
-    const artel__executable *plan = session->mode[ARTEL__MODE_TRAIN].plan;
-    return plan && !session->mixed_tasks && artel__executable_programs(plan, out);
+    artel__sha256 all;
+    int lengths = artel__session_variants(session, ARTEL__MODE_TRAIN);
+    artel__sha256_init(&all);
+    for (int k = 0; k < lengths; k++) {
+        const artel__executable *plan = artel__session_variant(session, ARTEL__MODE_TRAIN, k)->plan;
+        if (!plan || session->mixed_tasks || !artel__executable_programs(plan, out)) return false;
+        artel__sha256_update(&all, out, 64);
+    }
+    if (lengths > 1) artel__sha256_hex(&all, out);
+    return true;
+}
+
+void artel__session_summary(const artel__session *session, artel__mode mode, artel__text *out)
+{
+    for (int k = 0; k < artel__session_variants(session, mode); k++)
+        artel__executable_summary(artel__session_variant(session, mode, k)->plan, out);
 }
 
 bool artel__session_program_counts(const artel__session *session, int *compiled, int *found)

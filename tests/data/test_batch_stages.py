@@ -274,6 +274,27 @@ def training_by_length():
     check("some predictions", rc == 1 and "are not the first rows" in err, err)
 
 
+def devices_by_length():
+    """Programs for each length: losses and predictions as on processors, equal bits on one device and on two."""
+    if "cpu:" not in run(ARTEL, "devices")[1].replace("cpu  ", ""):  # no plug-in
+        return
+    sequences(60)
+    m = keras.Sequential([keras.Input((None,), dtype="int32"), keras.layers.Embedding(20, 5), keras.layers.GlobalMaxPooling1D(), keras.layers.Dense(3, "softmax")])
+    m.compile("sgd", "sparse_categorical_crossentropy")
+    m.save("d.keras")
+    spec, losses, digests = pipe("device.json", "y", bucket_boundaries=[6, 13], bucket_batch_sizes=[12, 6]), {}, {}
+    for name, words in (("cores", []), ("device", ["--device", "cpu:xla"]), ("two devices", ["--device", "cpu:xla", "--strategy", "mirrored", "--replicas", 2])):
+        rc, _, err = run(ARTEL, "fit", "d.keras", "--data", spec, "--epochs", 2, "--shards", 2, "--verbose", 0, "--history", "h.json", "--output", name + ".keras", *words)
+        check("fit of lengths on " + name, rc == 0, err)
+        losses[name], digests[name] = json.load(open("h.json"))["loss"], run(ARTEL, "inspect", name + ".keras", "--digest")[1].split()[-1]
+    check("losses of lengths on a device", np.allclose(losses["device"], losses["cores"], 1e-5, 0), losses)
+    check("bits of lengths on devices", digests["device"] == digests["two devices"], digests)
+    for name, words in (("cores", []), ("device", ["--device", "cpu:xla"])):
+        rc, _, err = run(ARTEL, "predict", "device.keras", "--data", spec, "--output", name + ".npy", *words)
+        check("predictions of lengths on " + name, rc == 0, err)
+    check("equal predictions of lengths", np.allclose(np.load("cores.npy"), np.load("device.npy"), 0, 1e-6))
+
+
 def same_bits(m, spec, rows, steps_of_epoch, *words):
     m.compile("adam", "sparse_categorical_crossentropy")
     m.save("m.keras")
@@ -303,6 +324,6 @@ def same_bits(m, spec, rows, steps_of_epoch, *words):
         check("elements of " + name, orders[name] == orders["one"], orders)
 
 
-for part in (batches, padded, errors, lengths, training, training_by_length):
+for part in (batches, padded, errors, lengths, training, training_by_length, devices_by_length):
     part()
 sys.exit(report())

@@ -35,6 +35,42 @@ static artel__value_id recurrent(op_graph *g)
     return artel__op_add(&g->graph, out, last);
 }
 
+/* Sequences of length 0, by cell, with whole sequences or their end: what becomes of the states, and of their gradient.
+ */
+static artel__value_id recurrent_without_steps(op_graph *g)
+{
+    artel__cell cell = (artel__cell)(g->parameter / 2);
+    int64_t u = 5, gates = artel__cell_gates(cell);
+    bool lstm = cell == ARTEL__CELL_LSTM;
+    artel_shape columns = SHAPE(gates * u);
+    artel__recurrent r = {.settings = {.cell = cell,
+                                       .units = u,
+                                       .activation = {ARTEL__UNARY_TANH, {0}},
+                                       .recurrent = {ARTEL__UNARY_SIGMOID, {0}},
+                                       .sequences = g->parameter & 1},
+                          .bias = ARTEL__NO_VALUE,
+                          .mask = ARTEL__NO_VALUE,
+                          .keep = ARTEL__NO_VALUE};
+    r.projected =
+        artel__op_product(&g->graph, op_row(g, OP_SIGNED, SHAPE(0, 3)), op_weight(g, OP_SIGNED, 3, SHAPE(3, gates * u)),
+                          ARTEL__NO_VALUE, 1, &columns, ARTEL__FUSED_NONE);
+    r.weights = op_weight(g, OP_SIGNED, u, SHAPE(u, gates * u));
+    r.h0 = op_row(g, OP_SIGNED, SHAPE(u));
+    r.c0 = lstm ? op_row(g, OP_SIGNED, SHAPE(u)) : ARTEL__NO_VALUE;
+    artel__value_id out = artel__op_recurrent(&g->graph, &r), h = artel__graph_output(&g->graph, out, 1);
+    if (lstm) h = artel__op_add(&g->graph, h, artel__graph_output(&g->graph, out, 2));
+    artel__value_id y = r.settings.sequences ? h : artel__op_add(&g->graph, out, h), slope,
+                    one = artel__op_fill_like(&g->graph, y, 1);
+    artel__differentiate request = {.add = &artel__op_binary_def,
+                                    .targets = &y,
+                                    .seeds = &one,
+                                    .target_count = 1,
+                                    .wanted = &r.h0,
+                                    .wanted_count = 1};
+    artel__graph_differentiate(&g->graph, &request, &slope);
+    return artel__op_add(&g->graph, y, slope);
+}
+
 static artel__value_id attention(op_graph *g)
 {
     artel__attention a = {
@@ -105,6 +141,7 @@ const op_family op_cases_recurrent[] = {
     {{.name = "attention", .build = attention, .training = true}, 16},
     {{.name = "attention lowered", .build = attention_lowered, .flat = sees_nothing}, 4},
     {{.name = "attention of axes", .build = attention_of_axes, .training = true}, 2},
+    {{.name = "recurrent without steps", .build = recurrent_without_steps, .bits_only = true}, 6},
     {{.name = "recurrent by argument", .build = recurrent_by_argument}, 6},
     {.count = 0},
 };
