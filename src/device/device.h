@@ -35,9 +35,18 @@ artel_status artel__platform_open_target(artel_context *ctx, const artel__plugin
                                          artel__platform **out);
 void artel__platform_close(artel__platform *platform); /* NULL: nothing; programs and buffers go first */
 
-/* Compiles StableHLO text with a public @main. `name` is for messages. Errors, `where` the name: UNSUPPORTED (the
- * plug-in refuses the program), NO_MEMORY. */
-artel_status artel__program_compile(artel__platform *platform, const char *name, const char *text, size_t length,
+/* What a program is made of: StableHLO text with a public @main. */
+typedef struct artel__program_source {
+    const char *name; /* for messages */
+    const char *text;
+    size_t length;
+    const int
+        *device;  /* by replica: where it runs, each elsewhere; NULL: there is one replica, and a launch says where */
+    int replicas; /* of `device` */
+} artel__program_source;
+
+/* Errors, `where` the name: UNSUPPORTED (the plug-in refuses the program), NO_MEMORY. */
+artel_status artel__program_compile(artel__platform *platform, const artel__program_source *source,
                                     artel__program **out);
 /* A program as bytes, for a cache or for a process with the very same plug-in and kind of device; others may load it
  * and fail later. */
@@ -49,16 +58,18 @@ int artel__program_results(const artel__program *program);
 
 /* -- programs that are kept (obtain.c) --
  *
- * A program is known by its key: the plug-in, the kind of device, the options of compiling, its text. It is compiled
+ * A program is known by its key: the plug-in, the kind of device, the options of compiling, its text (and the devices
+ * of its replicas). It is compiled
  * once: then it comes from the platform, from the folder of the run (artel__programs_in), or from the user's cache. So
  * one key is one executable in a platform, also where the plug-in chooses its kernels by measuring. */
 typedef struct artel__program_counts {
     int compiled, found; /* found: in a folder, or brought by another process */
 } artel__program_counts;
 
-void artel__program_key(artel__platform *platform, const char *text, size_t length, uint8_t out[ARTEL__PROGRAM_KEY]);
+void artel__program_key(artel__platform *platform, const artel__program_source *source,
+                        uint8_t out[ARTEL__PROGRAM_KEY]);
 /* Belongs to the platform until that is closed. Errors: those of artel__program_compile. Any thread. */
-artel_status artel__program_obtain(artel__platform *platform, const char *name, const char *text, size_t length,
+artel_status artel__program_obtain(artel__platform *platform, const artel__program_source *source,
                                    artel__program **out);
 /* That key, if it is here; else NULL. */
 artel__program *artel__program_known(artel__platform *platform, const uint8_t key[ARTEL__PROGRAM_KEY]);
@@ -85,6 +96,10 @@ void artel__program_memory_read(const artel__program *program, artel__program_me
  * only be released. `out` takes artel__program_results() buffers. */
 artel_status artel__program_launch(artel__program *program, int device, artel__buffer *const *in, int count,
                                    artel__buffer **out);
+
+/* Enqueues a program of several replicas, once for all: `in` and `out` by replica. */
+artel_status artel__program_launch_all(artel__program *program, artel__buffer *const *const *in, int count,
+                                       artel__buffer **const *out);
 
 /* `host` may be changed when the call returns. */
 artel_status artel__buffer_put(artel__platform *platform, int device, artel_dtype dtype, const artel_shape *shape,

@@ -134,79 +134,24 @@ artel_status artel__step_part_write(artel__device_executable *x, int stage, arte
     return write_part(x, &(artel__step_program){.stage = stage, .part = part, .rows = rows, .batch = batch}, text, out);
 }
 
-/* kernel/moments.h: blocks of (count, mean, M2). */
-static artel__hlo_value merge_moments(artel__hlo *h, artel__hlo_value a, artel__hlo_value b)
-{
-    artel__hlo_value one[2][3];
-    for (int i = 0; i < 3; i++) {
-        one[0][i] = artel__hlo_slice_axis(h, a, 0, i, i + 1);
-        one[1][i] = artel__hlo_slice_axis(h, b, 0, i, i + 1);
-    }
-    artel__hlo_value na = one[0][0], nb = one[1][0], zero = artel__hlo_number(h, 0, na),
-                     n = artel__hlo_binary(h, "add", na, nb);
-    artel__hlo_value delta = artel__hlo_binary(h, "subtract", one[1][1], one[0][1]);
-    artel__hlo_value any = artel__hlo_compare(h, "GT", n, zero);
-    artel__hlo_value share =
-        artel__hlo_binary(h, "divide", nb, artel__hlo_select(h, any, n, artel__hlo_number(h, 1, n)));
-    artel__hlo_value mean = artel__hlo_binary(h, "add", one[0][1], artel__hlo_binary(h, "multiply", delta, share));
-    artel__hlo_value square = artel__hlo_binary(h, "multiply", delta, delta),
-                     weight = artel__hlo_binary(h, "multiply", na, share);
-    artel__hlo_value m2 = artel__hlo_binary(h, "add", artel__hlo_binary(h, "add", one[0][2], one[1][2]),
-                                            artel__hlo_binary(h, "multiply", square, weight));
-    artel__hlo_value empty_a = artel__hlo_compare(h, "EQ", na, zero), empty_b = artel__hlo_compare(h, "EQ", nb, zero);
-    mean = artel__hlo_select(h, empty_b, one[0][1], artel__hlo_select(h, empty_a, one[1][1], mean));
-    m2 = artel__hlo_select(h, empty_b, one[0][2], artel__hlo_select(h, empty_a, one[1][2], m2));
-    return artel__hlo_concatenate(h, (artel__hlo_value[]){n, mean, m2}, 3, 0);
-}
-
-static artel__hlo_value merge(artel__hlo *h, artel__collective kind, artel__hlo_value a, artel__hlo_value b)
-{
-    if (kind == ARTEL__COLLECTIVE_MOMENTS) return merge_moments(h, a, b);
-    return artel__hlo_binary(h, kind == ARTEL__COLLECTIVE_MAX ? "maximum" : "add", a, b);
-}
-
-artel__hlo_value artel__step_merge(artel__hlo *h, artel__collective kind, const artel__hlo_value *leaf, int count)
-{
-    if (count == 1) return leaf[0];
-    artel__hlo_value left = artel__step_merge(h, kind, leaf, count / 2);
-    return merge(h, kind, left, artel__step_merge(h, kind, leaf + count / 2, count / 2));
-}
-
-/* Arguments: by collective of the stage, gathers left out, the leaves; results: by collective the node. */
-static artel_status write_combine(artel__device_executable *x, artel__step_program *p, artel__text *text)
-{
-    const artel__cut_stage *stage = &x->cut.stage[p->stage];
-    int count = (int)p->rows, results = 0, arguments = 0;
-    artel__hlo_value *leaf = artel__arena_alloc(&x->arena, (size_t)(stage->collectives * count) + 1, sizeof *leaf);
-    artel__hlo_value *result = artel__arena_alloc(&x->arena, (size_t)stage->collectives + 1, sizeof *result);
-    artel__hlo h;
-    ARTEL_TRY(artel__arena_status(&x->arena));
-    artel__hlo_init(&h, x->ctx);
-    for (int i = 0; i < stage->collectives; i++) {
-        const artel__node *node = &x->graph->node[stage->collective[i]];
-        artel__hlo_type type = artel__lower_type(x->graph, node->input[0], 0, 0);
-        for (int k = 0; k < count && node->op->collective != ARTEL__COLLECTIVE_GATHER; k++)
-            leaf[arguments++] = artel__hlo_argument(&h, &type, -1);
-    }
-    arguments = 0;
-    for (int i = 0; i < stage->collectives; i++) {
-        artel__collective kind = x->graph->node[stage->collective[i]].op->collective;
-        if (kind == ARTEL__COLLECTIVE_GATHER) continue;
-        result[results++] = artel__step_merge(&h, kind, leaf + arguments, count);
-        arguments += count;
-    }
-    artel_status status = results ? artel__hlo_finish(&h, result, results, text) : ARTEL_OK;
-    artel__hlo_fini(&h);
-    return status;
-}
-
 /* -- programs -- */
 
 void artel__step_program_name(const artel__device_executable *x, const artel__step_program *p, char *out, size_t size)
 {
-    static const char *const parts[] = {"common", "rows", "apply", "combine", "group", "step"};
+    static const char *const parts[] = {"common", "rows", "apply", "combine", "group", "step", "all-reduce"};
     snprintf(out, size, "%s %s %d, %lld", x->graph->training ? "train" : "test", parts[p->part], p->stage,
              (long long)p->rows);
+}
+
+static artel__program_source source_of(const artel__device_executable *x, const artel__step_program *p,
+                                       const char *name)
+{
+    bool joint = p->part == ARTEL__PART_JOINT;
+    return (artel__program_source){.name = name,
+                                   .text = p->text.data,
+                                   .length = p->text.length,
+                                   .device = joint ? x->place->device : NULL,
+                                   .replicas = joint ? x->joint->members : 0};
 }
 
 /* Any thread. */
@@ -215,7 +160,8 @@ static artel_status compile(const artel__device_executable *x, artel__step_progr
     char name[96];
     if (p->program || !p->text.length) return ARTEL_OK;
     artel__step_program_name(x, p, name, sizeof name);
-    ARTEL_TRY(artel__program_obtain(x->place->platform, name, p->text.data, p->text.length, &p->program));
+    artel__program_source source = source_of(x, p, name);
+    ARTEL_TRY(artel__program_obtain(x->place->platform, &source, &p->program));
     artel__text_fini(&p->text);
     return ARTEL_OK;
 }
@@ -241,14 +187,16 @@ static artel_status find(artel__device_executable *x, const artel__step_program 
     if (!p) return ARTEL_ERROR_NO_MEMORY;
     *p = *wanted;
     artel__text_init(&p->text, x->ctx);
-    artel_status status = p->part == ARTEL__PART_COMBINE ? write_combine(x, p, &p->text)
+    artel_status status = p->part == ARTEL__PART_COMBINE ? artel__step_combine_write(x, p, &p->text)
+                          : p->part == ARTEL__PART_JOINT ? artel__step_joint_write(x, p, &p->text)
                           : p->part == ARTEL__PART_GROUP ? artel__step_group_write(x, p, &p->text)
                                                          : write_part(x, p, &p->text, &p->lowered);
     if (status < 0) {
         artel__text_fini(&p->text);
         return status;
     }
-    if (p->text.length) artel__program_key(x->place->platform, p->text.data, p->text.length, p->key);
+    artel__program_source source = source_of(x, p, "");
+    if (p->text.length) artel__program_key(x->place->platform, &source, p->key);
     p->next = x->first;
     x->first = p;
     p->beside = *list;
@@ -330,6 +278,7 @@ static artel_status try_all(artel__device_executable *x, artel__text *refused)
         ARTEL_TRY(try_one(x, s, ARTEL__PART_ROWS, most, refused));
         if (least != most && least) ARTEL_TRY(try_one(x, s, ARTEL__PART_ROWS, least, refused));
         if (x->options.replicas == 1) ARTEL_TRY(try_one(x, s, ARTEL__PART_COMBINE, x->options.shards, refused));
+        if (x->joint) ARTEL_TRY(try_one(x, s, ARTEL__PART_JOINT, 0, refused));
         if (x->options.replicas == 1 && x->grouped[s] && refused->length == 0) ARTEL_TRY(try_group(x, s));
     }
     return try_one(x, 0, ARTEL__PART_APPLY, 0, refused);
@@ -526,6 +475,7 @@ static artel_status prepare(artel__device_executable *x)
     ARTEL_TRY(find_lives(x));
     ARTEL_TRY(find_written(x));
     ARTEL_TRY(check_kept(x));
+    ARTEL_TRY(artel__step_joint_create(x));
     ARTEL_TRY(artel__step_group_decide(x));
     return make_programs(x);
 }
@@ -553,6 +503,7 @@ void artel__device_executable_destroy(artel__device_executable *x)
     for (artel__step_program *p = x->first; p; p = p->next) {
         artel__text_fini(&p->text);
     }
+    artel__step_joint_destroy(x);
     pthread_mutex_destroy(&x->lock);
     artel__arena_fini(&x->arena);
     artel__free(x->ctx, x);

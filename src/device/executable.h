@@ -38,6 +38,8 @@ typedef struct artel__device_place {
     const char *kind;      /* of plug-in */
     artel__launches launches;
     bool fast; /* bits depend on how many replicas there are */
+    int sums;  /* so many replicas, on the first of these devices, one each, have their sums made by the plug-in; 0: by
+                  artel (joint.c) */
 } artel__device_place;
 
 typedef enum artel__step_part {
@@ -47,6 +49,7 @@ typedef enum artel__step_part {
     ARTEL__PART_COMBINE,
     ARTEL__PART_GROUP, /* common, the rows of all shards that a replica owns, and its sums over them */
     ARTEL__PART_STEP,  /* of a graph that is joined: rows and apply */
+    ARTEL__PART_JOINT, /* the plug-in's all-reduce of what the replicas of this process have, on all their devices */
     ARTEL__PARTS
 } artel__step_part;
 
@@ -84,6 +87,18 @@ typedef struct artel__step_program {
     struct artel__step_program *next, *beside; /* of all; of those of its stage and part */
 } artel__step_program;
 
+enum {
+    ARTEL__MAX_JOINT = 64 /* devices that a list names */
+};
+
+/* Where the replicas of a process leave blocks for an all-reduce of the plug-in, and find its results: what one has
+ * left is nobody's until it is launched, so a replica that gives up a step takes nothing away from a launch. */
+typedef struct artel__joint {
+    pthread_mutex_t lock;                       /* of what follows */
+    artel__buffer **block[2][ARTEL__MAX_JOINT]; /* left, made; by replica and fold of the stage; NULL: none */
+    int members, most;                          /* replicas; folds of a stage */
+} artel__joint;
+
 typedef struct artel__device_executable {
     artel_context *ctx;
     artel__arena arena;
@@ -92,6 +107,7 @@ typedef struct artel__device_executable {
     artel__plan_options options;
     artel__cut cut;
     bool joined;              /* the graph is not cut: one replica has the batch as one shard, and the class is fast */
+    artel__joint *joint;      /* NULL: sums are artel's */
     artel__value_id *written; /* variables that APPLY writes, ascending */
     int writes;
     artel__value_id **spent; /* by stage: values that nobody reads behind it */
@@ -135,8 +151,15 @@ typedef struct artel__step_memory {
 void artel__step_memory_read(const artel__device_executable *x, artel__step_memory *out);
 /* How many batches can be sent ahead. Errors: NO_MEMORY (a step needs more than the device has). */
 artel_status artel__step_memory_check(artel__device_executable *x);
-/* The tree over leaves: count is a power of two. */
+/* The tree over leaves; of a count that is no power of two, the largest one below it stands on the left. */
 artel__hlo_value artel__step_merge(artel__hlo *h, artel__collective kind, const artel__hlo_value *leaf, int count);
+/* merge.c: writes COMBINE and JOINT. Arguments: by collective of the stage, gathers left out, the leaves, or the
+ * replica's block; results: by collective the node, or the sum. No text: the stage has nothing but gathers. */
+artel_status artel__step_combine_write(artel__device_executable *x, const artel__step_program *p, artel__text *text);
+artel_status artel__step_joint_write(artel__device_executable *x, const artel__step_program *p, artel__text *text);
+/* joint.c: x->joint, where the place and the options have sums made by the plug-in. */
+artel_status artel__step_joint_create(artel__device_executable *x);
+void artel__step_joint_destroy(artel__device_executable *x);
 /* Whether a stage is launched as a group for these shards. */
 bool artel__step_is_grouped(const artel__device_executable *x, int stage, const artel__fold_plan *fold, bool scan);
 /* The group of a stage; NULL in *out: there is nothing to run. Errors as below. */

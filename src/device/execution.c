@@ -181,6 +181,7 @@ static artel_status create(void *executable, const artel__execution_options *opt
     *e = (artel__device_execution){.ctx = x->ctx,
                                    .x = x,
                                    .device = x->place->device[options->index % x->place->count],
+                                   .index = options->index,
                                    .central = x->options.common,
                                    .leads = options->index == 0,
                                    .state = options->state,
@@ -239,7 +240,7 @@ static bool exchange(const void *executable, int index, artel__exchange *out)
     const artel__cut_stage *stage = x->cut.stage, *end = stage + x->cut.stages;
     while (stage < end && (stage->collectives == 0 || index-- > 0)) stage++;
     if (stage == end) return false;
-    *out = (artel__exchange){.background = false};
+    *out = (artel__exchange){.by_device = x->joint != NULL};
     for (int i = 0; i < stage->collectives; i++) {
         const artel__node *node = &x->graph->node[stage->collective[i]];
         const artel__value *in = &x->graph->value[node->input[0]];

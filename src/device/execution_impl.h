@@ -49,7 +49,7 @@ typedef struct artel__agreed_batch {
 typedef struct artel__device_execution {
     artel_context *ctx;
     artel__device_executable *x;
-    int device;
+    int device, index;   /* the replica of this process */
     bool central, leads; /* variables stay in this machine's memory; this replica updates them */
     artel__state *state;
     artel__device_home *home;
@@ -164,6 +164,15 @@ artel_status artel__step_note_fault(artel__device_execution *e, const artel__ste
 artel_status artel__step_launch_rows(artel__device_execution *e, int stage, const artel__step *step);
 /* What the launches since the last call have met; all copies have been waited for, with `status`. */
 void artel__step_read_faults(artel__device_execution *e, const artel__step *step, artel_status status);
+/* What a block without rows holds, where there are zeros: of the greatest -infinity; of sums and moments these. */
+void artel__step_fill_empty(const artel__value *value, bool greatest, void *to);
+/* One launch that puts the leaves of so many owned shards together, of all folds of the stage; `first`: the first owned
+ * one. `out` by fold. */
+artel_status artel__step_combine(artel__device_execution *e, int stage, const artel__fold_node *node, int32_t first,
+                                 artel__buffer **out);
+/* The folds of a stage over the replicas of this process, by the plug-in (step_joint.c): results are where the
+ * collectives have them. */
+artel_status artel__step_joint_sum(artel__device_execution *e, int stage, const artel__step *step);
 /* The collectives behind a stage. */
 artel_status artel__step_exchange(artel__device_execution *e, int stage, const artel__step *step);
 

@@ -43,7 +43,8 @@ artel_status artel__step_group_decide(artel__device_executable *x)
 {
     const artel__graph *graph = x->graph;
     artel__launches launches = x->place->launches;
-    bool one_by_one = launches == ARTEL__LAUNCHES_SHARD || x->place->platform->measures || x->joined, all = !one_by_one;
+    bool one_by_one = launches == ARTEL__LAUNCHES_SHARD || x->place->platform->measures || x->joined || x->joint,
+         all = !one_by_one;
     x->grouped = artel__arena_alloc(&x->arena, (size_t)x->cut.stages, sizeof *x->grouped);
     x->whole = artel__arena_alloc(&x->arena, (size_t)graph->values + 1, sizeof *x->whole);
     ARTEL_TRY(artel__arena_status(&x->arena));

@@ -60,17 +60,17 @@ static void identify_plugin(artel__platform *p)
     artel__sha256_final(&hash, p->keep.plugin);
 }
 
-void artel__program_key(artel__platform *platform, const char *text, size_t length, uint8_t out[ARTEL__PROGRAM_KEY])
+void artel__program_key(artel__platform *platform, const artel__program_source *source, uint8_t out[ARTEL__PROGRAM_KEY])
 {
     artel__sha256 hash;
     artel__text options;
     artel__text_init(&options, platform->ctx);
-    artel__program_options(platform, 0, &options);
+    artel__program_options(platform, source, 0, &options);
     artel__sha256_init(&hash);
     artel__sha256_update(&hash, platform->keep.plugin, sizeof platform->keep.plugin);
     add_word(&hash, platform->facts.devices ? platform->facts.device[0].name : "");
     add_text(&hash, options.data, options.length);
-    add_text(&hash, text, length);
+    add_text(&hash, source->text, source->length);
     artel__sha256_final(&hash, out);
     artel__text_fini(&options);
 }
@@ -180,7 +180,7 @@ artel_status artel__program_bytes(artel__program *program, const artel__text **o
 /* -- obtaining -- */
 
 /* NULL: the bytes are of no use. */
-static artel__program *try_load(artel__platform *p, const char *name, const artel__text *bytes)
+static artel__program *try_load(artel__platform *p, const artel__program_source *source, const artel__text *bytes)
 {
     artel__program *g;
     artel__pjrt_error said;
@@ -193,28 +193,28 @@ static artel__program *try_load(artel__platform *p, const char *name, const arte
         tell_lost(p, "loaded", said.text);
         return NULL;
     }
-    return artel__program_adopt(p, name, args.loaded_executable, &g) == ARTEL_OK ? g : NULL;
+    return artel__program_adopt(p, source, args.loaded_executable, &g) == ARTEL_OK ? g : NULL;
 }
 
 /* In a folder: loaded, and kept in the others, too. */
-static artel__program *find_in_folders(artel__platform *p, const char *name, const uint8_t key[ARTEL__PROGRAM_KEY],
-                                       artel__text *bytes)
+static artel__program *find_in_folders(artel__platform *p, const artel__program_source *source,
+                                       const uint8_t key[ARTEL__PROGRAM_KEY], artel__text *bytes)
 {
     bool of_run = artel__program_folder_read(&p->keep.run, key, bytes);
     if (!of_run && !artel__program_folder_read(&p->keep.cache, key, bytes)) return NULL;
-    artel__program *g = try_load(p, name, bytes);
+    artel__program *g = try_load(p, source, bytes);
     if (!g) return NULL;
     take_bytes(g, bytes);
     artel__program_folder_write(of_run ? &p->keep.cache : &p->keep.run, key, bytes->data, bytes->length);
     return g;
 }
 
-static artel_status make(artel__platform *p, const char *name, const char *text, size_t length,
-                         const uint8_t key[ARTEL__PROGRAM_KEY], artel__text *bytes, artel__program **out)
+static artel_status make(artel__platform *p, const artel__program_source *source, const uint8_t key[ARTEL__PROGRAM_KEY],
+                         artel__text *bytes, artel__program **out)
 {
     artel__program *g;
     bool first;
-    ARTEL_TRY(artel__program_compile(p, name, text, length, &g));
+    ARTEL_TRY(artel__program_compile(p, source, &g));
     artel__text_clear(bytes);
     bool stored = serialize(g, bytes);
     if (stored) take_bytes(g, bytes);
@@ -225,22 +225,21 @@ static artel_status make(artel__platform *p, const char *name, const char *text,
     return ARTEL_OK;
 }
 
-artel_status artel__program_obtain(artel__platform *platform, const char *name, const char *text, size_t length,
-                                   artel__program **out)
+artel_status artel__program_obtain(artel__platform *platform, const artel__program_source *source, artel__program **out)
 {
     uint8_t key[ARTEL__PROGRAM_KEY];
     artel__text bytes;
     bool first;
-    artel__program_key(platform, text, length, key);
+    artel__program_key(platform, source, key);
     *out = artel__program_known(platform, key);
     if (*out) return ARTEL_OK;
     artel__text_init(&bytes, platform->ctx);
-    artel__program *g = find_in_folders(platform, name, key, &bytes);
+    artel__program *g = find_in_folders(platform, source, key, &bytes);
     artel_status status = ARTEL_OK;
     if (g)
         *out = add(g, key, false, &first);
     else
-        status = make(platform, name, text, length, key, &bytes, out);
+        status = make(platform, source, key, &bytes, out);
     artel__text_fini(&bytes);
     return status;
 }

@@ -14,6 +14,9 @@ struct artel__program {
     PJRT_LoadedExecutable *loaded;
     PJRT_Executable *executable;
     int results;
+    const int *device; /* by replica, in this block; NULL: one replica, wherever it is launched */
+    int replicas;
+    int *place; /* by device in the plug-in's order: its replica */
     /* Of programs that the platform keeps (obtain.c). */
     uint8_t key[ARTEL__PROGRAM_KEY], hash[ARTEL__PROGRAM_KEY]; /* what it is made of; of its bytes */
     artel__text bytes;                                         /* empty unless others may ask for them */
@@ -63,10 +66,11 @@ PJRT_Error *artel__target_compile(artel__platform *platform, const PJRT_Program 
                                   PJRT_Executable **out);
 
 /* Options of compiling, as bytes; `dropped`: bit i leaves out the i-th flag of program.c. */
-void artel__program_options(const artel__platform *platform, unsigned dropped, artel__text *out);
+void artel__program_options(const artel__platform *platform, const artel__program_source *source, unsigned dropped,
+                            artel__text *out);
 /* A program of an executable that the plug-in has loaded; takes it. */
-artel_status artel__program_adopt(artel__platform *platform, const char *name, PJRT_LoadedExecutable *loaded,
-                                  artel__program **out);
+artel_status artel__program_adopt(artel__platform *platform, const artel__program_source *source,
+                                  PJRT_LoadedExecutable *loaded, artel__program **out);
 /* obtain.c: folders are opened; everything that is kept goes. */
 artel_status artel__program_keep_init(artel__platform *platform);
 void artel__program_keep_fini(artel__platform *platform);

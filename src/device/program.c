@@ -2,9 +2,9 @@
 /* Programs: compiled once for all devices of a platform, stored, loaded, launched.
  *
  * Options go as the bytes of a CompileOptionsProto: one replica, one partition, portable (a launch names its device),
- * and flags by name. Names of flags come and go between plug-ins; one that a plug-in does not know is left out with a
- * note. The flags are those without which a device's bits would differ from launch to launch, and, where kernels are
- * not measured, from one compilation to the next.
+ * or as many replicas as the program has, with their devices; and flags by name. Names of flags come and go between
+ * plug-ins; one that a plug-in does not know is left out with a note. The flags are those without which a device's bits
+ * would differ from launch to launch, and, where kernels are not measured, from one compilation to the next.
  */
 #include <stdio.h>
 #include <string.h>
@@ -42,12 +42,66 @@ static const flag flags[] = {
     {"cpu", "xla_cpu_enable_fast_min_max", 2, 0, ALWAYS}, /* of a number and NaN it may take the number */
 };
 
-/* Fields 1 to 15 and lengths below 128: all there are here. */
+static void put_number(artel__text *out, uint64_t number)
+{
+    for (; number > 127; number >>= 7) artel__text_append_bytes(out, &(char){(char)(number | 128)}, 1);
+    artel__text_append_bytes(out, &(char){(char)number}, 1);
+}
+
+/* Fields 1 to 15: all there are here. */
+static void put_int(artel__text *out, int field, uint64_t number)
+{
+    put_number(out, (uint64_t)field << 3);
+    put_number(out, number);
+}
+
 static void put_bytes(artel__text *out, int field, const void *bytes, size_t length)
 {
-    const char head[] = {(char)(field << 3 | 2), (char)length};
-    artel__text_append_bytes(out, head, sizeof head);
+    put_number(out, (uint64_t)field << 3 | 2);
+    put_number(out, length);
     artel__text_append_bytes(out, bytes, length);
+}
+
+static void put_text(artel__text *out, int field, const artel__text *text)
+{
+    put_bytes(out, field, text->data, text->length);
+}
+
+/* Of the plug-in's own numbers, which are not those of its list. */
+static uint64_t id_of(const artel__platform *p, int device)
+{
+    artel__pjrt_error ignored;
+    PJRT_Device_GetDescription_Args get = {.struct_size = PJRT_Device_GetDescription_Args_STRUCT_SIZE,
+                                           .device = p->target ? NULL : p->device[device]};
+    PJRT_DeviceDescription_Id_Args id = {.struct_size = PJRT_DeviceDescription_Id_Args_STRUCT_SIZE};
+    if (p->target || artel__pjrt_failed(p->api, p->api->PJRT_Device_GetDescription(&get), &ignored))
+        return (uint64_t)device;
+    id.device_description = get.device_description;
+    return artel__pjrt_failed(p->api, p->api->PJRT_DeviceDescription_Id(&id), &ignored) ? (uint64_t)device
+                                                                                        : (uint64_t)id.id;
+}
+
+/* ExecutableBuildOptionsProto: num_replicas 4, num_partitions 5, device_assignment 9 {replica_count 1,
+ * computation_count 2, computation_devices 3 {replica_device_ids 1}}. */
+static void put_build(artel__text *out, const artel__platform *p, const artel__program_source *source)
+{
+    artel__text build, assignment, devices;
+    artel__text_init(&build, p->ctx);
+    artel__text_init(&assignment, p->ctx);
+    artel__text_init(&devices, p->ctx);
+    put_int(&build, 4, source->device ? (uint64_t)source->replicas : 1);
+    put_int(&build, 5, 1);
+    for (int i = 0; source->device && i < source->replicas; i++) put_int(&devices, 1, id_of(p, source->device[i]));
+    if (source->device) {
+        put_int(&assignment, 1, (uint64_t)source->replicas);
+        put_int(&assignment, 2, 1);
+        put_text(&assignment, 3, &devices);
+        put_text(&build, 9, &assignment);
+    }
+    put_text(out, 3, &build);
+    artel__text_fini(&devices);
+    artel__text_fini(&assignment);
+    artel__text_fini(&build);
 }
 
 static bool applies(const flag *f, const char *kind)
@@ -62,12 +116,12 @@ static bool is_used(const flag *f, const artel__platform *p)
            (f->use == WHERE_MEASURED && measured && !p->unordered) || (f->use == WHERE_ORDERED && !p->unordered);
 }
 
-void artel__program_options(const artel__platform *p, unsigned dropped, artel__text *out)
+void artel__program_options(const artel__platform *p, const artel__program_source *source, unsigned dropped,
+                            artel__text *out)
 {
-    static const char build[] = {0x20, 1, 0x28, 1}; /* num_replicas 1, num_partitions 1 */
     artel__text_clear(out);
-    put_bytes(out, 3, build, sizeof build);
-    artel__text_append_bytes(out, "\x20\x01", 2); /* compile_portable_executable */
+    put_build(out, p, source);
+    if (!source->device) put_int(out, 4, 1); /* compile_portable_executable */
     for (size_t i = 0; i < ARTEL__COUNT(flags); i++) {
         char entry[96];
         size_t length = strlen(flags[i].name);
@@ -93,6 +147,28 @@ static int refused_flag(const char *text, const char *kind)
 
 /* -- making -- */
 
+/* Launches list devices in an order of the plug-in's own. */
+static artel_status find_places(artel__program *g)
+{
+    const artel__platform *p = g->platform;
+    PJRT_LoadedExecutable_AddressableDevices_Args list = {
+        .struct_size = PJRT_LoadedExecutable_AddressableDevices_Args_STRUCT_SIZE, .executable = g->loaded};
+    bool has = ARTEL__PJRT_HAS(p->api, PJRT_LoadedExecutable_AddressableDevices);
+    if (has)
+        ARTEL_TRY(artel__platform_check(g->platform, p->api->PJRT_LoadedExecutable_AddressableDevices(&list), g->name,
+                                        "list a program's devices"));
+    bool all = has && list.num_addressable_devices == (size_t)g->replicas;
+    for (int i = 0; all && i < g->replicas; i++) {
+        int r = 0;
+        while (r < g->replicas && p->device[g->device[r]] != list.addressable_devices[i]) r++;
+        g->place[i] = r;
+        all = r < g->replicas;
+    }
+    if (all) return ARTEL_OK;
+    return artel__fail(p->ctx, ARTEL_ERROR_UNSUPPORTED, g->name, "use one device",
+                       "the plug-in does not run a program on the devices that it was compiled for");
+}
+
 static artel_status finish(artel__program *g)
 {
     artel__platform *p = g->platform;
@@ -108,32 +184,39 @@ static artel_status finish(artel__program *g)
     ARTEL_TRY(
         artel__platform_check(p, p->api->PJRT_Executable_NumOutputs(&count), g->name, "count a program's results"));
     g->results = (int)count.num_outputs;
-    return ARTEL_OK;
+    return g->device && g->loaded ? find_places(g) : ARTEL_OK;
 }
 
-static artel_status create(artel__platform *platform, const char *name, artel__program **out)
+/* The block has behind the program its devices, their order, and its name. */
+static artel_status create(artel__platform *platform, const artel__program_source *source, artel__program **out)
 {
     void *block;
-    size_t length = strlen(name) + 1;
-    ARTEL_TRY(artel__calloc(platform->ctx, 1, sizeof(artel__program) + length, name, &block));
+    size_t length = strlen(source->name) + 1, devices = source->device ? (size_t)source->replicas : 0;
+    ARTEL_TRY(artel__calloc(platform->ctx, 1, sizeof(artel__program) + 2 * devices * sizeof(int) + length, source->name,
+                            &block));
     artel__program *g = block;
-    memcpy(g + 1, name, length);
-    g->name = (const char *)(g + 1);
+    int *device = (int *)(g + 1);
+    if (devices) {
+        g->device = memcpy(device, source->device, devices * sizeof(int));
+        g->place = device + devices;
+        g->replicas = source->replicas;
+    }
+    g->name = memcpy(device + 2 * devices, source->name, length);
     g->platform = platform;
     artel__text_init(&g->bytes, platform->ctx);
     *out = g;
     return ARTEL_OK;
 }
 
-static artel_status compile(artel__program *g, const char *text, size_t length, artel__text *options)
+static artel_status compile(artel__program *g, const artel__program_source *source, artel__text *options)
 {
     artel__platform *p = g->platform;
     PJRT_Program program = {
-        .struct_size = PJRT_Program_STRUCT_SIZE, .code_size = length, .format = "mlir", .format_size = 4};
-    memcpy(&program.code, &text, sizeof program.code); /* it is not written to */
+        .struct_size = PJRT_Program_STRUCT_SIZE, .code_size = source->length, .format = "mlir", .format_size = 4};
+    memcpy(&program.code, &source->text, sizeof program.code); /* it is not written to */
     for (unsigned dropped = 0;;) {
         artel__pjrt_error said;
-        artel__program_options(p, dropped, options);
+        artel__program_options(p, source, dropped, options);
         ARTEL_TRY(artel__text_status(options));
         PJRT_Client_Compile_Args args = {.struct_size = PJRT_Client_Compile_Args_STRUCT_SIZE,
                                          .client = p->client,
@@ -156,14 +239,14 @@ static artel_status compile(artel__program *g, const char *text, size_t length, 
     }
 }
 
-artel_status artel__program_compile(artel__platform *platform, const char *name, const char *text, size_t length,
+artel_status artel__program_compile(artel__platform *platform, const artel__program_source *source,
                                     artel__program **out)
 {
     artel__program *g;
     artel__text options;
-    ARTEL_TRY(create(platform, name, &g));
+    ARTEL_TRY(create(platform, source, &g));
     artel__text_init(&options, platform->ctx);
-    artel_status status = compile(g, text, length, &options);
+    artel_status status = compile(g, source, &options);
     artel__text_fini(&options);
     if (status == ARTEL_OK)
         *out = g;
@@ -186,11 +269,11 @@ artel_status artel__program_store(artel__program *program, artel__text *out)
     return artel__text_status(out);
 }
 
-artel_status artel__program_adopt(artel__platform *platform, const char *name, PJRT_LoadedExecutable *loaded,
-                                  artel__program **out)
+artel_status artel__program_adopt(artel__platform *platform, const artel__program_source *source,
+                                  PJRT_LoadedExecutable *loaded, artel__program **out)
 {
     artel__program *g;
-    artel_status status = create(platform, name, &g);
+    artel_status status = create(platform, source, &g);
     if (status < 0) {
         PJRT_LoadedExecutable_Destroy_Args destroy = {.struct_size = PJRT_LoadedExecutable_Destroy_Args_STRUCT_SIZE,
                                                       .executable = loaded};
@@ -219,7 +302,7 @@ artel_status artel__program_load(artel__platform *p, const char *name, const voi
                            "the plug-in cannot load stored programs");
     ARTEL_TRY(
         artel__platform_check(p, p->api->PJRT_Executable_DeserializeAndLoad(&args), name, "load a stored program"));
-    return artel__program_adopt(p, name, args.loaded_executable, out);
+    return artel__program_adopt(p, &(artel__program_source){.name = name}, args.loaded_executable, out);
 }
 
 void artel__program_release(artel__program *program)
@@ -280,4 +363,31 @@ artel_status artel__program_launch(artel__program *program, int device, artel__b
     snprintf(what, sizeof what, "launch a program on %.60s",
              device < p->facts.devices ? p->facts.device[device].id : "a device");
     return artel__platform_check(p, error, program->name, what);
+}
+
+artel_status artel__program_launch_all(artel__program *program, artel__buffer *const *const *in, int count,
+                                       artel__buffer **const *out)
+{
+    artel__platform *p = program->platform;
+    int n = program->replicas;
+    void *block;
+    ARTEL_TRY(artel__calloc(p->ctx, 2 * (size_t)n + 1, sizeof(void *), program->name, &block));
+    artel__buffer *const **arguments = block;
+    artel__buffer ***results = (artel__buffer ***)(arguments + n);
+    for (int i = 0; i < n; i++) {
+        arguments[i] = in[program->place[i]];
+        results[i] = out[program->place[i]];
+    }
+    PJRT_ExecuteOptions options = {.struct_size = PJRT_ExecuteOptions_STRUCT_SIZE};
+    PJRT_LoadedExecutable_Execute_Args args = {.struct_size = PJRT_LoadedExecutable_Execute_Args_STRUCT_SIZE,
+                                               .executable = program->loaded,
+                                               .options = &options,
+                                               .argument_lists = arguments,
+                                               .num_devices = (size_t)n,
+                                               .num_args = (size_t)count,
+                                               .output_lists = results};
+    artel_status status = artel__platform_check(p, p->api->PJRT_LoadedExecutable_Execute(&args), program->name,
+                                                "launch a program on several devices");
+    artel__free(p->ctx, block);
+    return status;
 }

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "base/hash.h"
+#include "device/joint.h"
 #include "device/platform_impl.h"
 
 enum {
@@ -329,7 +330,9 @@ static artel_status open_set(artel__device_set *set, const artel__device_request
                                        .launches = find_launches(request->launches),
                                        .fast = set->platform->fast};
     set->device = (artel__device){.name = facts->id, .ops = &artel__pjrt_device_ops, .self = &set->place};
-    return w->cores ? mix(set, request, w) : ARTEL_OK;
+    if (w->cores) ARTEL_TRY(mix(set, request, w));
+    set->identity = set->arithmetic;
+    return ARTEL_OK;
 }
 
 artel_status artel__devices_named(artel_context *ctx, const artel__device_request *request, bool *out)
@@ -365,6 +368,32 @@ artel_status artel__devices_check_replicas(const artel__device_set *set, bool se
     if (!set || !set->unordered || !several) return ARTEL_OK;
     return artel__fail(set->ctx, ARTEL_ERROR_INVALID, "device reduce", "use fast, or one replica: .strategy one-device",
                        "fastest gives other last bits at each launch, and replicas have to stay equal");
+}
+
+/* In a cluster every task says the same, however many devices it has. */
+static artel_status take_sums(artel__device_set *set, const artel__device_sums *sums)
+{
+    set->place.sums = sums->replicas > 1 ? sums->replicas : 0;
+    if (sums->among_tasks)
+        set->identity = artel__arena_printf(&set->arena, "%s, sums within a process by the plug-in", set->arithmetic);
+    else if (sums->replicas > 1)
+        set->identity =
+            artel__arena_printf(&set->arena, "%s, sums of %d replicas by the plug-in", set->arithmetic, sums->replicas);
+    return artel__arena_status(&set->arena);
+}
+
+artel_status artel__devices_sum(artel__device_set *set, const artel__device_sums *sums)
+{
+    char why[256];
+    if (!set || !set->place.fast || sums->own || set->mixture.count || set->platform->target) return ARTEL_OK;
+    if (sums->replicas < 2) return take_sums(set, sums);
+    bool each = sums->replicas <= set->count && sums->replicas <= ARTEL__MAX_JOINT;
+    if (!each) snprintf(why, sizeof why, "%d replicas share %d devices", sums->replicas, set->count);
+    if (each && artel__device_sums_try(set->platform, set->place.device, sums->replicas, why))
+        return take_sums(set, sums);
+    artel__log(set->ctx, ARTEL_LOG_NOTE, "%s: sums of replicas are artel's and not the plug-in's: %s", set->device.name,
+               why);
+    return ARTEL_OK;
 }
 
 const char *artel__devices_promise(const artel__device_set *set)

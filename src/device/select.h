@@ -45,6 +45,9 @@ typedef struct artel__device_set {
     /* The class of its arithmetic: "pjrt cuda, NVIDIA H100 80GB HBM3, 13000-8f3a2b11, float32": platform, kind of
      * device, plug-in. */
     const char *arithmetic;
+    /* The same and how replicas sum: what a run is, for those who continue it. Members of a cluster may differ in it.
+     */
+    const char *identity;
 } artel__device_set;
 
 /* Whether kernels are measured for this request on a plug-in of that kind, which can store programs or not. */
@@ -59,6 +62,17 @@ artel_status artel__devices_open(artel_context *ctx, const artel__device_request
 artel_status artel__devices_check_mixable(artel_context *ctx, const artel__device_request *request);
 /* Refuses several replicas on devices that cannot keep them equal. NULL: the cores, which can. */
 artel_status artel__devices_check_replicas(const artel__device_set *set, bool several);
+/* Who makes the sums of a run's replicas in the fast class. */
+typedef struct artel__device_sums {
+    int replicas;     /* of this process */
+    bool among_tasks; /* others have some, too; sums between processes are artel's */
+    bool own;         /* artel's way was asked for */
+} artel__device_sums;
+
+/* Has them made by the plug-in, if every replica has a device and the plug-in can; else they are artel's, and a note
+ * says why. Once, before anything is compiled and while nobody else uses the devices. NULL: the cores. Errors:
+ * NO_MEMORY. */
+artel_status artel__devices_sum(artel__device_set *set, const artel__device_sums *sums);
 /* What stays the same, in words. */
 const char *artel__devices_promise(const artel__device_set *set);
 void artel__devices_close(artel__device_set *set); /* NULL: nothing; executables go first */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collectives of a step. A replica alone keeps its sums on the device; what others need crosses this machine's memory.
+/* Collectives of a step. A replica alone keeps its sums on the device; what others need crosses this machine's memory,
+ * or is added up by the plug-in where all are in this process; what it has added up crosses for other processes alone.
  */
+#include <string.h>
+
 #include "device/execution_impl.h"
 
-/* Nodes of all folds of the stage, one launch for each node of the tree; `out` by node and collective. */
-static artel_status combine(artel__device_execution *e, int stage, const artel__fold_node *node, int32_t first,
-                            artel__buffer **out)
+artel_status artel__step_combine(artel__device_execution *e, int stage, const artel__fold_node *node, int32_t first,
+                                 artel__buffer **out)
 {
     const artel__cut_stage *cut = &e->x->cut.stage[stage];
     const artel__step_program *p;
@@ -24,7 +26,7 @@ static artel_status combine(artel__device_execution *e, int stage, const artel__
 static artel_status fold_alone(artel__device_execution *e, int stage, const artel__fold_plan *fold)
 {
     const artel__cut_stage *cut = &e->x->cut.stage[stage];
-    ARTEL_TRY(combine(e, stage, &fold->node[0], fold->first, e->out));
+    ARTEL_TRY(artel__step_combine(e, stage, &fold->node[0], fold->first, e->out));
     for (int i = 0, at = 0; i < cut->collectives; i++) {
         const artel__node *collective = &e->x->graph->node[cut->collective[i]];
         if (collective->op->collective != ARTEL__COLLECTIVE_GATHER)
@@ -35,6 +37,7 @@ static artel_status fold_alone(artel__device_execution *e, int stage, const arte
 
 /* One collective through this machine's memory. */
 typedef struct crossing {
+    const artel__node *node;
     artel__value_id out;
     int64_t rows; /* of what comes back: BATCH */
     uint8_t *in, *result;
@@ -56,6 +59,7 @@ static artel_status open_crossing(artel__device_execution *e, const artel__node 
     ARTEL_TRY(artel__alloc(e->ctx, own + all + 128, "device", &block));
     c->in = block;
     c->result = c->in + (own + 63) / 64 * 64;
+    c->node = node;
     c->out = node->output[0];
     c->rows = fold->batch;
     *segment = (artel__comm_segment){.kind = node->op->collective,
@@ -72,7 +76,7 @@ static artel_status fill_nodes(artel__device_execution *e, int stage, const arte
     for (int n = 0; n < fold->nodes; n++) {
         int at = 0;
         bool summed = artel__step_is_grouped(e->x, stage, fold, e->scan != NULL);
-        artel_status status = summed ? ARTEL_OK : combine(e, stage, &fold->node[n], fold->first, e->out);
+        artel_status status = summed ? ARTEL_OK : artel__step_combine(e, stage, &fold->node[n], fold->first, e->out);
         for (int i = 0; i < cut->collectives && status == ARTEL_OK; i++) {
             const artel__node *node = &e->x->graph->node[cut->collective[i]];
             if (node->op->collective == ARTEL__COLLECTIVE_GATHER) continue;
@@ -86,20 +90,50 @@ static artel_status fill_nodes(artel__device_execution *e, int stage, const arte
     return ARTEL_OK;
 }
 
+/* What the plug-in has added up is the first replica's; the others have nothing to add. */
+static artel_status fill_sums(artel__device_execution *e, const artel__fold_plan *fold, crossing *c, int count)
+{
+    for (int i = 0; i < count; i++) {
+        const artel__value *value = &e->x->graph->value[c[i].node->input[0]];
+        size_t bytes = artel__step_element_bytes(e, c[i].node->input[0]);
+        int n = 0;
+        if (c[i].node->op->collective == ARTEL__COLLECTIVE_GATHER) continue;
+        if (e->index == 0)
+            ARTEL_TRY(
+                artel__step_begin_copy(e, *artel__step_slot(e, c[i].out, 0), c[i].in + bytes * (size_t)n++, bytes));
+        for (; n < fold->nodes; n++) {
+            memset(c[i].in + bytes * (size_t)n, 0, bytes);
+            artel__step_fill_empty(value, c[i].node->op->collective == ARTEL__COLLECTIVE_MAX,
+                                   c[i].in + bytes * (size_t)n);
+        }
+    }
+    return ARTEL_OK;
+}
+
+static bool crosses(const artel__device_execution *e, const artel__node *node)
+{
+    return node->op->collective == ARTEL__COLLECTIVE_GATHER || !e->x->joint || e->x->options.across;
+}
+
+/* `count`: of the collectives that cross; all of them, where folds do. */
 static artel_status cross(artel__device_execution *e, int stage, const artel__step *step, crossing *c,
-                          artel__comm_segment *segment)
+                          artel__comm_segment *segment, int *count)
 {
     const artel__cut_stage *cut = &e->x->cut.stage[stage];
     bool alone = !e->comm || e->comm->size == 1;
     for (int i = 0; i < cut->collectives; i++) {
         const artel__node *node = &e->x->graph->node[cut->collective[i]];
-        ARTEL_TRY(open_crossing(e, node, step->fold, &c[i], &segment[i]));
+        if (!crosses(e, node)) continue;
+        ARTEL_TRY(open_crossing(e, node, step->fold, &c[*count], &segment[*count]));
         if (node->op->collective == ARTEL__COLLECTIVE_GATHER)
-            ARTEL_TRY(take_rows(e, node->input[0], step->fold, c[i].in));
+            ARTEL_TRY(take_rows(e, node->input[0], step->fold, c[*count].in));
+        ++*count;
     }
-    if (!alone) ARTEL_TRY(artel__step_await_copies(e, fill_nodes(e, stage, step->fold, c)));
-    if (!alone) ARTEL_TRY(e->comm->ops->all_reduce(e->comm->self, step, cut->collective[0], segment, cut->collectives));
-    for (int i = 0; i < cut->collectives; i++) {
+    if (*count == 0) return ARTEL_OK;
+    if (!alone && !e->x->joint) ARTEL_TRY(artel__step_await_copies(e, fill_nodes(e, stage, step->fold, c)));
+    if (e->x->joint) ARTEL_TRY(artel__step_await_copies(e, fill_sums(e, step->fold, c, *count)));
+    if (!alone) ARTEL_TRY(e->comm->ops->all_reduce(e->comm->self, step, cut->collective[0], segment, *count));
+    for (int i = 0; i < *count; i++) {
         bool gather = segment[i].kind == ARTEL__COLLECTIVE_GATHER;
         if (!alone || gather)
             ARTEL_TRY(artel__step_put(e, c[i].out, c[i].rows, alone ? c[i].in : c[i].result,
@@ -111,19 +145,23 @@ static artel_status cross(artel__device_execution *e, int stage, const artel__st
 artel_status artel__step_exchange(artel__device_execution *e, int stage, const artel__step *step)
 {
     const artel__cut_stage *cut = &e->x->cut.stage[stage];
-    bool alone = !e->comm || e->comm->size == 1, gathers = false;
+    bool alone = !e->comm || e->comm->size == 1, some = false;
+    int count = 0;
     void *block;
-    for (int i = 0; i < cut->collectives; i++)
-        gathers = gathers || e->x->graph->node[cut->collective[i]].op->collective == ARTEL__COLLECTIVE_GATHER;
+    for (int i = 0; i < cut->collectives; i++) {
+        const artel__node *node = &e->x->graph->node[cut->collective[i]];
+        some = some || (alone ? node->op->collective == ARTEL__COLLECTIVE_GATHER : crosses(e, node));
+    }
     if (cut->collectives == 0) return ARTEL_OK;
     if (alone && artel__step_is_grouped(e->x, stage, step->fold, e->scan != NULL))
         return ARTEL_OK; /* the group has them */
     if (alone) ARTEL_TRY(fold_alone(e, stage, step->fold));
-    if (alone && !gathers) return ARTEL_OK;
+    if (e->x->joint) ARTEL_TRY(artel__step_joint_sum(e, stage, step));
+    if (!some) return ARTEL_OK;
     ARTEL_TRY(artel__calloc(e->ctx, (size_t)cut->collectives, sizeof(crossing) + sizeof(artel__comm_segment), "device",
                             &block));
     crossing *c = block;
-    artel_status status = cross(e, stage, step, c, (artel__comm_segment *)(c + cut->collectives));
+    artel_status status = cross(e, stage, step, c, (artel__comm_segment *)(c + cut->collectives), &count);
     status = artel__step_await_copies(e, status); /* results are on their way to the device */
     for (int i = 0; i < cut->collectives; i++) artel__free(e->ctx, c[i].in);
     artel__free(e->ctx, c);

@@ -155,8 +155,7 @@ static bool is_greatest(const artel__device_execution *e, int stage, artel__valu
     return false;
 }
 
-/* What a leaf without rows holds: of the greatest -infinity, of sums and moments zeros. */
-static void fill_empty(const artel__value *value, bool greatest, void *to)
+void artel__step_fill_empty(const artel__value *value, bool greatest, void *to)
 {
     int64_t count = artel_shape_count(&value->shape);
     for (int64_t i = 0; i < count && greatest; i++) {
@@ -176,7 +175,7 @@ static artel_status put_empty_leaves(artel__device_execution *e, int stage, int 
         void *leaf;
         if (value->domain != ARTEL__DOMAIN_NODES) continue;
         ARTEL_TRY(artel__calloc(e->ctx, artel__step_element_bytes(e, cut->out[i]) + 1, 1, "device", &leaf));
-        fill_empty(value, is_greatest(e, stage, cut->out[i]), leaf);
+        artel__step_fill_empty(value, is_greatest(e, stage, cut->out[i]), leaf);
         artel_status status =
             artel__step_await_copies(e, artel__step_put(e, cut->out[i], 0, leaf, artel__step_slot(e, cut->out[i], s)));
         artel__free(e->ctx, leaf);

@@ -23,12 +23,14 @@ typedef struct artel__plan_options {
     int32_t shards;     /* V */
     int32_t replicas;   /* 1: collectives are views and cost nothing */
     artel__isa isa;
-    bool common;  /* all replicas belong to this process, have one state and are joined (artel__execution_join) */
-    bool lends;   /* replicas of other processes may read this one's sums where they lie */
-    bool across;  /* other processes have replicas, too */
-    bool several; /* the next step may be one of another executable: nothing is sent ahead of it */
-    bool staged;  /* others may compute on another kind of device: sums are exchanged as devices do, by cores, too
-                     (exec/cpu/staged.c), and programs are everyone's own */
+    bool common;      /* all replicas belong to this process, have one state and are joined (artel__execution_join) */
+    bool lends;       /* replicas of other processes may read this one's sums where they lie */
+    bool across;      /* other processes have replicas, too */
+    bool device_sums; /* sums over the `here` replicas of this process may be the device's own, in its order */
+    int32_t here;     /* of the replicas; 0: nobody asks */
+    bool several;     /* the next step may be one of another executable: nothing is sent ahead of it */
+    bool staged;      /* others may compute on another kind of device: sums are exchanged as devices do, by cores, too
+                         (exec/cpu/staged.c), and programs are everyone's own */
 } artel__plan_options;
 
 enum {
@@ -70,6 +72,7 @@ typedef struct artel__exchange {
     int folds, gathers;
     int64_t bytes;   /* of one block of all folds */
     bool background; /* begun during the backward pass, and not waited for before its end */
+    bool by_device;  /* what replicas of one process have is added up by the device itself */
 } artel__exchange;
 
 static inline void artel__exchange_add(artel__exchange *exchange, artel__collective kind, int64_t bytes)

@@ -100,7 +100,9 @@ static artel_status make_plan(artel_function *f)
                                    .isa = artel__context_isa(s->ctx),
                                    .common = s->common,
                                    .lends = s->group && artel__group_lends(s->group),
-                                   .across = s->ranks > s->plan.replicas};
+                                   .across = s->ranks > s->plan.replicas,
+                                   .device_sums = true,
+                                   .here = s->plan.replicas};
     const artel__device *device = s->devices ? &s->devices->device : &artel__cpu;
     ARTEL_TRY(artel__compile(s->ctx, device, &f->graph, &options, &f->plan));
     f->replica = artel__arena_alloc(&f->place, (size_t)s->plan.replicas, sizeof *f->replica);

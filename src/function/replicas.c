@@ -77,7 +77,8 @@ static artel_status make_plan(artel_strategy *s)
     ARTEL_TRY(choose_shards(s, &share));
     ARTEL_TRY(artel__strategy_divide(s->ctx, &share, o->threads, o->all_reduce, &s->plan));
     s->options.strategy = s->plan.name;
-    return ARTEL_OK;
+    artel__device_sums sums = {s->plan.replicas, !alone, s->plan.all_reduce != NULL};
+    return artel__devices_sum(s->devices, &sums);
 }
 
 artel_status artel__strategy_resolve(artel_strategy *s)

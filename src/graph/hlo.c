@@ -312,8 +312,10 @@ artel__hlo_value artel__hlo_barrier(artel__hlo *h, artel__hlo_value a)
 artel_status artel__hlo_finish(artel__hlo *h, const artel__hlo_value *results, int count, artel__text *out)
 {
     ARTEL_TRY(h->status);
-    artel__text_append(out, "module @artel attributes {mhlo.num_replicas = 1 : i32, mhlo.num_partitions = 1 : i32} {\n"
-                            "  func.func public @main(");
+    artel__text_printf(out,
+                       "module @artel attributes {mhlo.num_replicas = %d : i32, mhlo.num_partitions = 1 : i32} {\n"
+                       "  func.func public @main(",
+                       h->replicas > 1 ? h->replicas : 1);
     artel__text_append_text(out, &h->head);
     artel__text_append(out, ") -> (");
     artel__hlo_write_types(out, h, results, count);

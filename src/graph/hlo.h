@@ -29,6 +29,7 @@ typedef struct artel__hlo {
     int values, capacity, arguments;
     const char *precision; /* of products: HIGHEST, or DEFAULT, which is the device's fastest */
     bool narrow;           /* float32 operands of products are rounded to bfloat16; sums are float32 */
+    int replicas;          /* 0, 1: one; else as many run it together, each on a device of its own */
     artel_status status;
 } artel__hlo;
 
@@ -136,6 +137,13 @@ typedef struct artel__hlo_window {
 /* `to` gives the shape of the result, which must follow from the window. */
 artel__hlo_value artel__hlo_conv(artel__hlo *h, artel__hlo_value a, artel__hlo_value b, const artel__hlo_window *window,
                                  const artel__hlo_type *to);
+
+/* -- across replicas (artel__hlo.replicas) -- */
+
+/* The sum of what all replicas have, in the order of the plug-in; the same bits on all of them. */
+artel__hlo_value artel__hlo_all_sum(artel__hlo *h, artel__hlo_value a);
+/* What all replicas have, by replica: a new first axis. */
+artel__hlo_value artel__hlo_all_gather(artel__hlo *h, artel__hlo_value a);
 
 /* -- loops -- */
 

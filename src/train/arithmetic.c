@@ -18,14 +18,14 @@ static bool has_amx(void)
 
 const char *artel__session_device_class(const artel__session *session)
 {
-    return session->mixed_tasks ? "mixed among tasks" : session->devices ? session->devices->arithmetic : NULL;
+    return session->mixed_tasks ? "mixed among tasks" : session->devices ? session->devices->identity : NULL;
 }
 
 static void describe(artel__session *session)
 {
     if (session->mixed_tasks && session->seat.ranks > 0) return; /* mixed.c has */
     if (session->devices) {
-        snprintf(session->arithmetic, sizeof session->arithmetic, "%s", session->devices->arithmetic);
+        snprintf(session->arithmetic, sizeof session->arithmetic, "%s", session->devices->identity);
         return;
     }
     const artel__session_products *p = &session->products;

@@ -104,6 +104,8 @@ static artel_status resolve(artel__session *session)
     if (session->strategy.note[0] && single) artel__log(session->ctx, ARTEL_LOG_NOTE, "%s", session->strategy.note);
     session->replicas = session->ranks = session->strategy.replicas;
     ARTEL_TRY(artel__mixed_check(session));
+    artel__device_sums sums = {session->replicas, !single, session->strategy.all_reduce != NULL};
+    if (o->train) ARTEL_TRY(artel__devices_sum(session->devices, &sums));
     session->common = session->strategy.common && single && session->replicas > 1 &&
                       (!session->devices || session->strategy.held_once);
     return ARTEL_OK;
@@ -275,6 +277,8 @@ static artel_status place(artel__session *session, artel__mode m)
                                        !session->mixed_tasks && session->group && artel__group_lends(session->group),
                                    .across = session->ranks > session->replicas,
                                    .several = session->buckets[m].count > 1,
+                                   .device_sums = m == ARTEL__MODE_TRAIN,
+                                   .here = session->replicas,
                                    .staged = session->mixed_tasks};
     artel__executable *plan;
     ARTEL_TRY(artel__compile(session->ctx, session->device, &mode->objective->graph, &options, &plan));

@@ -23,7 +23,11 @@ static void explain_exchange(const artel__session *session, int number, const ar
     if (exchange->folds)
         artel__text_printf(out, "%sall-reduce of %d folds, %lld bytes: ", exchange->background ? "begin " : "",
                            exchange->folds, (long long)exchange->bytes);
-    if (exchange->folds) artel__group_dump_sum(session->group, exchange->bytes, exchange->background, out);
+    if (exchange->folds && exchange->by_device) artel__text_append(out, "by the plug-in");
+    if (exchange->folds && exchange->by_device && session->ranks > session->replicas)
+        artel__text_append(out, " within a process; between them ");
+    if (exchange->folds && (!exchange->by_device || session->ranks > session->replicas))
+        artel__group_dump_sum(session->group, exchange->bytes, exchange->background, out);
     if (exchange->gathers)
         artel__text_printf(out, "%sall-gather of %d values", exchange->folds ? "; " : "", exchange->gathers);
     artel__text_append(out, "\n");

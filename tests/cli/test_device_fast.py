@@ -148,6 +148,53 @@ def replicas():
     expect(distance < 5e-3, "two replicas differ by", distance)
 
 
+def sums():
+    """Four replicas whose sums the plug-in makes: the bits again, after a resumption, and where variables stay here; others than those of artel's own sums,
+    near those of one replica. Also when the last batch has three rows, fewer than replicas, and with factors of 16 bits."""
+    four = ("--strategy", "mirrored", "--replicas", 4)
+    for case in ("cnn", "mlp"):
+        bits, epochs, answer = fit(case, "four.keras", *FAST, *four)
+        expect(answer.events("start")[0]["arithmetic"].endswith("fast, sums of 4 replicas by the plug-in"), answer.events("start"))
+        expect(fit(case, "again.keras", *FAST, *four)[:2] == (bits, epochs), case, "has other bits when it is repeated")
+        own, _, answer = fit(case, "own.keras", *FAST, *four, "--all-reduce", "direct")
+        expect(own != bits and "by the plug-in" not in answer.events("start")[0]["arithmetic"], case, "artel's own sums", own, bits)
+        first(case)
+        for other in ("own.keras", "fast-%s.keras" % case):
+            expect(far(other, "four.keras") < 2e-5, case, "differs from", other, "by", far(other, "four.keras"))
+    folder = ("--checkpoint-dir", path("sums"))
+    fit("mlp", "part.keras", *FAST, *four, *folder, epochs=1)
+    expect(fit("mlp", "rest.keras", *FAST, *four, *folder)[0] == bits, "a resumed run has other bits")
+    model, source = CASES["mlp"]
+    for more, text in ((("--all-reduce", "direct"), "there pjrt"), (("--device", "cpu:xla:0,cpu:xla:1"), "sums of 2 replicas by the plug-in")):
+        line = ("fit", model, "--data", source, "--batch-size", BATCH, "--epochs", 4, "--seed", 4, "--shards", 4, *folder, *FAST, *four)
+        answer = artel(*(line[:-2] if more[0] == "--device" else line), *more)
+        expect(answer.rc == 1 and "these differ" in answer.err and text in answer.err, more, "continues it:", answer.rc, answer.err)
+    central = fit("mlp", "central.keras", *FAST, "--strategy", "central-storage", "--replicas", 4)[0]
+    expect(central == bits, "variables in this machine's memory: other bits")
+    for more in ((), ("--device-precision", "bfloat16"), ("--device-precision", "tf32")):
+        few = ("--batch-size", 99, *more)
+        _, one, _ = fit("cnn", "one.keras", *FAST, *few)
+        _, eight, _ = fit("cnn", "eight.keras", *FAST, *few, "--strategy", "mirrored", "--replicas", 8)
+        expect(np.allclose(losses(one), losses(eight), rtol=1e-2 if more else 1e-4), more, losses(eight), "instead of", losses(one))
+    answer = artel("fit", model, "--data", source, "--epochs", 1, "--device", "cpu:xla:1,cpu:xla:6", *FAST[2:], *four)
+    expect(answer.rc == 0 and "sums of replicas are artel's and not the plug-in's: 4 replicas share 2 devices" in answer.err, "shared", answer.rc, answer.err)
+
+
+def tasks():
+    """Two tasks of two replicas: the plug-in sums in each, artel between them. The same bits each time, also of batches whose tasks have unlike rows."""
+    model, source = CASES["cnn"]
+    found = []
+    for out in ("tasks.keras", "more.keras"):
+        answer = artel("launch", "-n", 2, "fit", model, "--data", source, "--batch-size", 101, "--epochs", 3, "--seed", 4, "--output", path(out), *FAST,
+                       "--strategy", "multi-worker", "--replicas", 2, "--json")
+        expect(answer.rc == 0, "exit code", answer.rc, answer.err)
+        expect("sums within a process by the plug-in" in answer.out, answer.out[:500])
+        found.append(digest(path(out)))
+    expect(found[0] == found[1], "two runs of two tasks differ", found)
+    fit("cnn", "one.keras", *FAST, "--batch-size", 101)
+    expect(far("one.keras", "tasks.keras") < 2e-5, "tasks differ by", far("one.keras", "tasks.keras"))
+
+
 def sixteen_bits():
     """Products that are rounded are near those that are not, and others; a mixed model is near itself on processors."""
     bits, _ = first("cnn")
@@ -170,11 +217,11 @@ def origins():
     table = save(MODELS["transformer"], path("table.keras"))
     for model, source in ((CASES["mlp"][0], "nan.npz"), (table, "tokens.npz")):
         said = []
-        for device in (("--shards", 1), FAST):
+        for device in (("--shards", 1), FAST, (*FAST, "--strategy", "mirrored", "--replicas", 4)):
             answer = artel("fit", model, "--data", "npz:" + path(source), "--batch-size", BATCH, "--no-shuffle", "--stop-on-nan", *device)
             expect(answer.rc != 0, "a faulty batch passes", device)
             said.append(answer.first)
-        expect(said[0] == said[1], "processors say %r, a device %r" % tuple(said))
+        expect(said[0] == said[1] == said[2], "processors say %r, a device %r, four %r" % tuple(said))
 
 
 def passes():
@@ -238,7 +285,7 @@ def words():
 
 def main():
     make()
-    return run_checks(near, again, between, resumption, replicas, sixteen_bits, origins, passes, lists, automatic, words)
+    return run_checks(near, again, between, resumption, replicas, sums, tasks, sixteen_bits, origins, passes, lists, automatic, words)
 
 
 if __name__ == "__main__":

@@ -99,6 +99,26 @@ def mixed():
     expect(bits("rest.keras", fit("rest.keras", *more, *folder)) == whole, "continued, with other bits")
 
 
+def sums():
+    """A plug-in that refuses sums over devices, or makes them and fails at the first: a note, and artel's own sums. One that fails in a step ends the run."""
+    four = ("--device-reduce", "fast", "--strategy", "mirrored", "--replicas", 4)
+    own = bits("own.keras", fit("own.keras", *four, "--all-reduce", "direct"))
+    whole = bits("whole.keras", fit("whole.keras", *four))
+    expect(own != whole, "the plug-in's sums are artel's")
+    for call, text in (("compile", "collectives are not supported"), ("launch", "NCCL was not found"), ("get", "NCCL: unhandled system error")):
+        answer = fit("note.keras", *four, call=call, at=1, code=12, text=text)
+        expect(answer.rc == 0 and digest(path("note.keras")) == own, call, "is refused:", answer.rc, answer.err)
+        expect("cpu:xla:0: sums of replicas are artel's and not the plug-in's: " in answer.err and text in answer.err, call, answer.err)
+    CASE["env"]["FAULTY_TRACE"] = path("sums")
+    bits("traced.keras", fit("traced.keras", *four))
+    del CASE["env"]["FAULTY_TRACE"]
+    launches = open(path("sums")).read().split("\n").count("launch")
+    folder = ("--checkpoint-dir", path("cksums"), "--save-every", "3steps")
+    says(fit("cut.keras", *four, *folder, call="launch", at=launches * 3 // 4, code=13, text="CUDA_ERROR_ECC_UNCORRECTABLE: uncorrectable ECC error", on=True), "cut.keras",
+         "the device is lost", "--resume")
+    expect(bits("rest.keras", fit("rest.keras", *four, *folder)) == whole, "continued, with other bits")
+
+
 def ahead():
     """What was launched before it was asked for, and failed, is launched again when it is; what was asked for ends the run."""
     whole = bits("whole.keras", fit("whole.keras", "--device-reduce", "fast"))
@@ -227,7 +247,7 @@ def memory():
 def main():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     make()
-    return run_checks(meanings, lost, central, mixed, ahead, sent, aborts, memory)
+    return run_checks(meanings, lost, central, mixed, sums, ahead, sent, aborts, memory)
 
 
 if __name__ == "__main__":

@@ -112,7 +112,8 @@ static bool run(launch *l, const op_case *c, int64_t rows)
     if (status == ARTEL_ERROR_UNSUPPORTED && t.only) printf("%s: %s\n", c->name, error->what);
     if (!good && status != ARTEL_ERROR_UNSUPPORTED)
         fail_msg("%s: %s: %s\n%s", c->name, error->where, error->what, text.data);
-    if (good && artel__program_compile(t.platform, c->name, text.data, text.length, &l->program) < 0)
+    if (good && artel__program_compile(t.platform, &(artel__program_source){c->name, text.data, text.length, NULL, 0},
+                                       &l->program) < 0)
         fail_msg("%s: %s\n%s", c->name, artel_context_error(t.ctx)->what, text.data);
     artel__text_fini(&text);
     if (!good) return false;

@@ -64,7 +64,8 @@ static void launch_on(artel__program *program, int device)
 static artel__program *compile(void)
 {
     artel__program *program;
-    artel_status status = artel__program_compile(t.platform, "add", add_text, strlen(add_text), &program);
+    artel_status status = artel__program_compile(
+        t.platform, &(artel__program_source){"add", add_text, strlen(add_text), NULL, 0}, &program);
     if (status < 0) fail_msg("%s", artel_context_error(t.ctx)->what);
     assert_int_equal(artel__program_results(program), 1);
     return program;
@@ -118,7 +119,9 @@ static void test_row_major(void **state)
     static const float a[] = {1, 2, 3, 4, 5, 6}, twice[] = {2, 4, 6, 8, 10, 12};
     artel__program *program;
     artel__buffer *in = put(0, a), *out;
-    assert_int_equal(artel__program_compile(t.platform, "turned", text, strlen(text), &program), ARTEL_OK);
+    assert_int_equal(
+        artel__program_compile(t.platform, &(artel__program_source){"turned", text, strlen(text), NULL, 0}, &program),
+        ARTEL_OK);
     assert_int_equal(artel__program_launch(program, 0, &in, 1, &out), ARTEL_OK);
     expect(out, twice);
     artel__buffer_release(t.platform, in);
@@ -134,7 +137,9 @@ static void test_refused(void **state)
         "module @bad {\n  func.func public @main(%0: tensor<f32>) -> tensor<f32> {\n    %1 = stablehlo.nonsense %0 : "
         "tensor<f32>\n    return %1 : tensor<f32>\n  }\n}\n";
     artel__program *program;
-    assert_int_equal(artel__program_compile(t.platform, "bad", text, strlen(text), &program), ARTEL_ERROR_UNSUPPORTED);
+    assert_int_equal(
+        artel__program_compile(t.platform, &(artel__program_source){"bad", text, strlen(text), NULL, 0}, &program),
+        ARTEL_ERROR_UNSUPPORTED);
     assert_string_equal(artel_context_error(t.ctx)->where, "bad");
     assert_non_null(strstr(artel_context_error(t.ctx)->what, "nonsense"));
     artel__operation_begin(t.ctx);

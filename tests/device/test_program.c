@@ -144,7 +144,8 @@ static void compiles(const char *kind, const char *unknown, int tries)
     artel__program *program;
     t.compiled = 0;
     snprintf(t.unknown, sizeof t.unknown, "%s", unknown);
-    artel_status status = artel__program_compile(&platform, "test", "module", 6, &program);
+    artel_status status = artel__program_compile(
+        &platform, &(artel__program_source){.name = "test", .text = "module", .length = 6}, &program);
     assert_int_equal(status, tries ? ARTEL_OK : ARTEL_ERROR_UNSUPPORTED);
     if (tries) assert_int_equal(t.compiled, tries);
     if (tries) artel__program_release(program);
