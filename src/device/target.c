@@ -80,7 +80,7 @@ static artel_status open_target(artel__platform *p, const artel__plugin *plugin,
         return artel__fail(p->ctx, ARTEL_ERROR_UNSUPPORTED, plugin->path, "update the plug-in",
                            "the plug-in compiles for its own devices alone");
     PJRT_NamedValue option[] = {text_option("target_config", known ? known->facts : ""),
-                                text_option("topology", "1x1x1")};
+                                text_option("topology", "1x1x8")};
     PJRT_TopologyDescription_Create_Args args = {.struct_size = PJRT_TopologyDescription_Create_Args_STRUCT_SIZE,
                                                  .topology_name = name,
                                                  .topology_name_size = strlen(name),
