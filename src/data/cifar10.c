@@ -38,7 +38,7 @@ static artel_status open_batch(artel__source *source, const char *path, int64_t 
     if (out->path == NULL) return ARTEL_ERROR_NO_MEMORY;
     ARTEL_TRY(artel__part_stand_in(source->ctx, path, &index, &absent));
     if (absent) {
-        out->count = (int64_t)index.rows;
+        out->count = (int64_t)index.head.rows;
         artel__part_index_close(&index);
         return ARTEL_OK;
     }

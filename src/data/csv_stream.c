@@ -373,7 +373,7 @@ static artel_status open_absent(artel__source *source, const char *path, const a
     stream_state *state = source->state;
     size_t behind;
     ARTEL_TRY(read_head(source, path, index->beginning, index->length, &behind));
-    state->rows += (int64_t)index->rows;
+    state->rows += (int64_t)index->head.rows;
     return ARTEL_OK;
 }
 

@@ -29,8 +29,7 @@ static artel_status check_source(const artel__source *source, bool apart)
         if (!piece.here && missing++ == 0) first = piece.name;
     }
     if (missing == 0 || apart) return ARTEL_OK;
-    return artel__fail(source->ctx, ARTEL_ERROR_NOT_FOUND, first,
-                       "fetch them; or train where they lie: artel fit --auto-shard file",
+    return artel__fail(source->ctx, ARTEL_ERROR_NOT_FOUND, first, artel__index_advice,
                        "of this file only the index is here (%d of %d files are elsewhere)", missing, pieces);
 }
 

@@ -100,7 +100,7 @@ static artel_status open_file(artel__source *source, const char *path)
     if (file->path == NULL) return ARTEL_ERROR_NO_MEMORY;
     ARTEL_TRY(artel__part_stand_in(source->ctx, path, &index, &absent));
     if (absent) {
-        state->rows += (int64_t)index.rows;
+        state->rows += (int64_t)index.head.rows;
         artel__part_index_close(&index);
         return ARTEL_OK;
     }

@@ -116,7 +116,7 @@ static artel_status add_absent(finding *f, artel__lines *lines, artel__lines_fil
     if (index->length > 0) memcpy(head, index->beginning, index->length);
     file->head = head;
     file->head_bytes = index->length;
-    lines->count += (int64_t)index->rows;
+    lines->count += (int64_t)index->head.rows;
     return ARTEL_OK;
 }
 

@@ -11,60 +11,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bytes.h"
 #include "data/fingerprint.h"
 #include "data/record_file.h"
 #include "data/remote.h"
 
-#define HEAD 40
-#define ENDS ((size_t)4 << 10)
 #define MOST_ROWS 1040 /* in a byte: deflate makes no more than 1032 of one */
 
-static const char magic[8] = {'A', 'R', 'T', 'E', 'L', 'P', 'I', '1'};
-
-uint32_t artel__sum_ends(const uint8_t *bytes, size_t size)
-{
-    size_t count = size < ENDS ? size : ENDS;
-    if (count == 0) return artel__crc32c(0, bytes, 0);
-    return artel__crc32c(artel__crc32c(0, bytes, count), bytes + size - count, count);
-}
+static const char kind[ARTEL__INDEX_KIND] = {'A', 'R', 'T', 'E', 'L', 'P', 'I', '1'};
 
 /* ---- reading ---- */
 
-static const char *name_of(const char *path, char *buffer, size_t size)
-{
-    bool fits = !artel__is_remote(path) && snprintf(buffer, size, "%s.index", path) < (int)size;
-    return fits && artel__file_exists(buffer) ? buffer : NULL;
-}
-
-/* Of what stands between the magic and the sum, and behind that. */
+/* Of what stands between the kind and the sum, and behind that. */
 static uint64_t sum_of(const uint8_t *head, const void *beginning, size_t length)
 {
-    return artel__crc32c(artel__crc32c(0, head + sizeof magic, 24), beginning, length);
+    return artel__crc32c(artel__crc32c(0, head + sizeof kind, 24), beginning, length);
 }
 
 bool artel__part_has_index(const char *path)
 {
-    char buffer[4200];
-    return name_of(path, buffer, sizeof buffer) != NULL;
+    char name[ARTEL__INDEX_NAME];
+    return artel__index_find(path, name);
 }
 
 /* Maps it; false: it is no index of this kind, or is damaged. */
 static artel_status read_index(artel_context *ctx, const char *name, artel__part_index *out, bool *good)
 {
     ARTEL_TRY(artel__map_file(ctx, name, &out->mapping));
-    const uint8_t *bytes = out->mapping.bytes;
-    *good = out->mapping.size >= HEAD && memcmp(bytes, magic, sizeof magic) == 0;
+    *good = artel__index_take(&out->mapping, kind, &out->head);
     if (*good) {
-        const uint8_t *at = bytes + sizeof magic;
-        out->size = artel__bytes_take(&at, 8);
-        out->rows = artel__bytes_take(&at, 8);
-        out->ends = artel__bytes_take(&at, 8);
-        out->sum = artel__bytes_take(&at, 8);
-        out->beginning = (const char *)at;
-        out->length = out->mapping.size - HEAD;
-        bool few = out->rows / MOST_ROWS <= out->size && out->rows <= (uint64_t)1 << 44;
-        *good = few && sum_of(bytes, at, out->length) == out->sum;
+        out->beginning = (const char *)out->mapping.bytes + ARTEL__INDEX_HEAD;
+        out->length = out->mapping.size - ARTEL__INDEX_HEAD;
+        bool few = out->head.rows / MOST_ROWS <= out->head.size && out->head.rows <= (uint64_t)1 << 44;
+        *good = few && sum_of(out->mapping.bytes, out->beginning, out->length) == out->head.sum;
     }
     if (!*good) artel__unmap_file(&out->mapping);
     return ARTEL_OK;
@@ -72,12 +50,10 @@ static artel_status read_index(artel_context *ctx, const char *name, artel__part
 
 artel_status artel__part_stand_in(artel_context *ctx, const char *path, artel__part_index *out, bool *absent)
 {
-    char buffer[4200];
+    char name[ARTEL__INDEX_NAME];
     bool good = false;
     *absent = false;
-    if (artel__is_remote(path) || artel__file_exists(path)) return ARTEL_OK;
-    const char *name = name_of(path, buffer, sizeof buffer);
-    if (name == NULL) return ARTEL_OK;
+    if (artel__is_remote(path) || artel__file_exists(path) || !artel__index_find(path, name)) return ARTEL_OK;
     ARTEL_TRY(read_index(ctx, name, out, &good));
     if (!good)
         return artel__fail(ctx, ARTEL_ERROR_CORRUPT, name, "copy it again from where the file is",
@@ -93,8 +69,7 @@ void artel__part_index_close(artel__part_index *index)
 
 artel_status artel__part_missing(const artel__source *source, const char *path)
 {
-    return artel__fail(source->ctx, ARTEL_ERROR_NOT_FOUND, path,
-                       "fetch it, or train where it is: fit --auto-shard file",
+    return artel__fail(source->ctx, ARTEL_ERROR_NOT_FOUND, path, artel__index_advice,
                        "a row of it is wanted, and only the file's index is on this machine");
 }
 
@@ -102,26 +77,25 @@ artel_status artel__part_missing(const artel__source *source, const char *path)
 
 static artel_status hash_piece(const artel__source *source, const artel__data_piece *piece, artel__sha256 *hash)
 {
-    char buffer[4200];
+    char name[ARTEL__INDEX_NAME];
     artel__part_index index;
     bool good = false;
-    const char *name = name_of(piece->name, buffer, sizeof buffer);
-    if (name != NULL) ARTEL_TRY(read_index(source->ctx, name, &index, &good));
+    if (artel__index_find(piece->name, name)) ARTEL_TRY(read_index(source->ctx, name, &index, &good));
     if (!good)
         return artel__fail(source->ctx, ARTEL_ERROR_INVALID, piece->name,
                            "artel data index SPEC makes those of all files; every task needs them",
                            ".auto_shard file goes by the index beside each file, and this one has none");
     artel__unmap_file(&index.mapping);
     const artel__mapping *file = piece->blob != NULL ? &piece->blob->mapping : NULL;
-    if (index.rows != (uint64_t)piece->rows ||
-        (file != NULL && (index.size != file->size || index.ends != artel__sum_ends(file->bytes, file->size))))
+    const artel__index_head *head = &index.head;
+    if (head->rows != (uint64_t)piece->rows || (file != NULL && !artel__index_fits(head, file->bytes, file->size)))
         return artel__fail(source->ctx, ARTEL_ERROR_INVALID, piece->name, "artel data index SPEC makes it again",
                            "the index beside it is one of another file: it says %llu rows, here are %lld",
-                           (unsigned long long)index.rows, (long long)piece->rows);
-    artel__hash_integer(hash, index.size);
-    artel__hash_integer(hash, index.rows);
-    artel__hash_integer(hash, index.ends);
-    artel__hash_integer(hash, index.sum);
+                           (unsigned long long)head->rows, (long long)piece->rows);
+    artel__hash_integer(hash, head->size);
+    artel__hash_integer(hash, head->rows);
+    artel__hash_integer(hash, head->ends);
+    artel__hash_integer(hash, head->sum);
     return ARTEL_OK;
 }
 
@@ -145,15 +119,14 @@ static artel_status write_index(artel_context *ctx, const char *path, const arte
                                 const artel__text *beginning)
 {
     const artel__mapping *file = &piece->blob->mapping;
-    uint8_t head[HEAD], *at = head + sizeof magic;
+    artel__index_head head = {file->size, (uint64_t)piece->rows, artel__sum_ends(file->bytes, file->size), 0};
+    uint8_t bytes[ARTEL__INDEX_HEAD];
     artel__output out;
-    memcpy(head, magic, sizeof magic);
-    at = artel__bytes_put(at, file->size, 8);
-    at = artel__bytes_put(at, (uint64_t)piece->rows, 8);
-    at = artel__bytes_put(at, artel__sum_ends(file->bytes, file->size), 8);
-    artel__bytes_put(at, sum_of(head, beginning->data, beginning->length), 8);
+    artel__index_put(bytes, kind, &head);
+    head.sum = sum_of(bytes, beginning->data, beginning->length);
+    artel__index_put(bytes, kind, &head);
     ARTEL_TRY(artel__output_open(ctx, path, &out));
-    artel_status status = artel__output_write(&out, head, sizeof head);
+    artel_status status = artel__output_write(&out, bytes, sizeof bytes);
     if (status == ARTEL_OK) status = artel__output_write(&out, beginning->data, beginning->length);
     if (status == ARTEL_OK) return artel__output_commit(&out);
     artel__output_abandon(&out);
@@ -163,9 +136,9 @@ static artel_status write_index(artel_context *ctx, const char *path, const arte
 artel_status artel__part_index_write(const artel__source *source, int part)
 {
     artel__data_piece piece = source->format->part(source, part);
-    char path[4200];
+    char path[ARTEL__INDEX_NAME];
     artel__text beginning;
-    if (artel__is_remote(piece.name) || snprintf(path, sizeof path, "%s.index", piece.name) >= (int)sizeof path)
+    if (artel__is_remote(piece.name) || !artel__index_name(piece.name, path))
         return artel__fail(source->ctx, ARTEL_ERROR_INVALID, piece.name, "fetch the file, and give it a shorter name",
                            "an index is written beside a file on this machine");
     artel__text_init(&beginning, source->ctx);

@@ -2,19 +2,18 @@
 /* What stands for a file of rows where the file is not: FILE.index, of lines, tables that are streamed and records of
  * one size. (Records of TensorFlow have one with the place of each: record_file.h.)
  *
- * It holds, little-endian, 8 bytes each: "ARTELPI1", the size of FILE, its number of rows, the CRC-32C of its first and
- * last 4 KiB, that of these three numbers and of what follows: the text that FILE begins with, uncompressed, as much of
- * it as says what its columns or members are.
+ * Its head (index_file.h) is of the kind "ARTELPI1". What follows is the text that FILE begins with, uncompressed, as
+ * much of it as says what its columns or members are; the sum is that of the three numbers in front of it and of this.
  */
 #ifndef ARTEL_DATA_PART_INDEX_H
 #define ARTEL_DATA_PART_INDEX_H
 
-#include "base/file.h"
+#include "data/index_file.h"
 #include "data/source.h"
 
 typedef struct artel__part_index {
     artel__mapping mapping;
-    uint64_t size, rows, ends, sum;
+    artel__index_head head;
     const char *beginning;
     size_t length;
 } artel__part_index;
@@ -34,7 +33,5 @@ artel_status artel__part_missing(const artel__source *source, const char *path);
 /* The files of a target as artel__shards_find() has them; a pattern stands, too, for files of which only the index is
  * here. */
 artel_status artel__parts_find(artel_context *ctx, const char *target, artel__paths *out);
-/* The sum of a file's first and last 4 KiB. */
-uint32_t artel__sum_ends(const uint8_t *bytes, size_t size);
 
 #endif

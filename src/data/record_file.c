@@ -12,6 +12,7 @@
 
 #include "base/bytes.h"
 #include "base/foreign.h"
+#include "data/index_file.h"
 
 #define RESYNC_LOOK 65536 /* bytes from one look at cancellation to the next */
 #define WINDOW 16384      /* of a compressed file, read together */
@@ -255,8 +256,7 @@ artel_status artel__record_file_at(artel_context *ctx, const artel__record_file 
                                    artel__unfold_room *room, artel__proto *out)
 {
     if (file->absent)
-        return artel__fail(ctx, ARTEL_ERROR_NOT_FOUND, file->path,
-                           "fetch it, or train where it is: fit --auto-shard file",
+        return artel__fail(ctx, ARTEL_ERROR_NOT_FOUND, file->path, artel__index_advice,
                            "record %lld is wanted, and only the file's index is on this machine", (long long)row);
     uint64_t at = file->offsets[row];
     if (file->pages != NULL)

@@ -81,8 +81,8 @@ const artel__record_file *artel__tfrecord_files(const artel__source *source, int
 
 /* ---- record_index.c ---- */
 
-/* FILE.index: "ARTELRI1", the size of the file, the number of records, a checksum of the file's ends, one of the
- * offsets, then the offsets; integers little-endian, 8 bytes each. */
+/* FILE.index: a head (index_file.h) of the kind "ARTELRI1" with a checksum of what follows, the offsets, little-endian,
+ * 8 bytes each. */
 artel_status artel__record_index_write(artel_context *ctx, const artel__record_file *file);
 /* A file that is not here, by the index that is: false when there is none. Errors: CORRUPT when it is damaged. */
 artel_status artel__record_index_stand_in(artel_context *ctx, const char *path, artel__record_file *out, bool *found);

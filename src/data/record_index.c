@@ -5,39 +5,30 @@
  * that one of another file is not taken; a record that does not begin where the index says fails by the checksum of its
  * length when it is read.
  */
-#include <stdio.h>
-#include <string.h>
-
 #include "base/bytes.h"
-#include "data/part_index.h"
+#include "data/index_file.h"
 #include "data/record_file.h"
 
-#define HEAD 40
-
-static const char magic[8] = {'A', 'R', 'T', 'E', 'L', 'R', 'I', '1'};
+static const char kind[ARTEL__INDEX_KIND] = {'A', 'R', 'T', 'E', 'L', 'R', 'I', '1'};
 
 artel_status artel__record_index_write(artel_context *ctx, const artel__record_file *file)
 {
-    char path[4096];
-    uint8_t head[HEAD], *at = head + sizeof magic, chunk[4096];
+    char path[ARTEL__INDEX_NAME];
+    uint8_t bytes[ARTEL__INDEX_HEAD], chunk[4096];
     uint32_t sum = 0;
     artel__output out;
-    if (snprintf(path, sizeof path, "%s.index", file->path) >= (int)sizeof path) {
+    if (!artel__index_name(file->path, path))
         return artel__fail(ctx, ARTEL_ERROR_INVALID, file->path, "use a shorter path",
                            "the name of its index would be too long");
-    }
-    memcpy(head, magic, sizeof magic);
-    at = artel__bytes_put(at, file->size, 8);
-    at = artel__bytes_put(at, (uint64_t)file->count, 8);
-    at = artel__bytes_put(at, artel__sum_ends(file->bytes, file->size), 8);
     for (int64_t i = 0; i < file->count; i++) {
         uint8_t one[8];
         artel__bytes_put(one, file->offsets[i], 8);
         sum = artel__crc32c(sum, one, sizeof one);
     }
-    artel__bytes_put(at, sum, 8);
+    artel__index_head head = {file->size, (uint64_t)file->count, artel__sum_ends(file->bytes, file->size), sum};
+    artel__index_put(bytes, kind, &head);
     ARTEL_TRY(artel__output_open(ctx, path, &out));
-    artel_status status = artel__output_write(&out, head, sizeof head);
+    artel_status status = artel__output_write(&out, bytes, sizeof bytes);
     for (int64_t i = 0; i < file->count && status == ARTEL_OK;) {
         uint8_t *end = chunk;
         for (; end < chunk + sizeof chunk && i < file->count; i++) end = artel__bytes_put(end, file->offsets[i], 8);
@@ -51,27 +42,25 @@ artel_status artel__record_index_write(artel_context *ctx, const artel__record_f
 /* NULL, or why the mapped index is not one of the file, which may be absent. */
 static const char *unfit(const artel__record_file *file)
 {
-    const uint8_t *bytes = file->index.bytes, *at = bytes + sizeof magic;
-    if (file->index.size < HEAD || memcmp(bytes, magic, sizeof magic) != 0) return "it is no index of records";
-    uint64_t size = artel__bytes_take(&at, 8), count = artel__bytes_take(&at, 8), ends = artel__bytes_take(&at, 8);
-    uint64_t sum = artel__bytes_take(&at, 8);
-    if (!file->absent && (size != file->size || ends != artel__sum_ends(file->bytes, file->size)))
-        return "the file has changed since";
-    if (count > size / ARTEL__RECORD_FRAME || file->index.size != HEAD + 8 * count) return "it is cut off";
-    return artel__crc32c(0, bytes + HEAD, 8 * (size_t)count) == sum ? NULL : "its checksum is wrong";
+    artel__index_head head;
+    if (!artel__index_take(&file->index, kind, &head)) return "it is no index of records";
+    if (!file->absent && !artel__index_fits(&head, file->bytes, file->size)) return "the file has changed since";
+    if (head.rows > head.size / ARTEL__RECORD_FRAME || file->index.size != ARTEL__INDEX_HEAD + 8 * head.rows)
+        return "it is cut off";
+    bool whole = artel__crc32c(0, file->index.bytes + ARTEL__INDEX_HEAD, 8 * (size_t)head.rows) == head.sum;
+    return whole ? NULL : "its checksum is wrong";
 }
 
 static void use_offsets(artel__record_file *file)
 {
-    file->offsets = (const uint64_t *)(const void *)(file->index.bytes + HEAD);
-    file->count = (int64_t)((file->index.size - HEAD) / 8);
+    file->offsets = (const uint64_t *)(const void *)(file->index.bytes + ARTEL__INDEX_HEAD);
+    file->count = (int64_t)((file->index.size - ARTEL__INDEX_HEAD) / 8);
 }
 
 artel_status artel__record_index_stand_in(artel_context *ctx, const char *path, artel__record_file *out, bool *found)
 {
-    char index[4200];
-    *found = !artel__file_exists(path) && snprintf(index, sizeof index, "%s.index", path) < (int)sizeof index &&
-             artel__file_exists(index);
+    char index[ARTEL__INDEX_NAME];
+    *found = !artel__file_exists(path) && artel__index_find(path, index);
     if (!*found) return ARTEL_OK;
     *out = (artel__record_file){.path = path, .absent = true};
     ARTEL_TRY(artel__map_file(ctx, index, &out->index));
@@ -92,19 +81,18 @@ artel_status artel__record_index_facts(artel_context *ctx, const artel__record_f
             ctx, ARTEL_ERROR_INVALID, file->path,
             "artel data index makes one; every task needs those of all files (of files that are not compressed)",
             ".auto_shard file goes by the index beside each file, and this one has none that fits");
-    const uint8_t *at = file->index.bytes + sizeof magic;
-    out[0] = artel__bytes_take(&at, 8);
-    artel__bytes_take(&at, 8);
-    out[1] = artel__bytes_take(&at, 8);
-    out[2] = artel__bytes_take(&at, 8);
+    artel__index_head head = {0};
+    artel__index_take(&file->index, kind, &head); /* it was taken before */
+    out[0] = head.size;
+    out[1] = head.ends;
+    out[2] = head.sum;
     return ARTEL_OK;
 }
 
 bool artel__record_index_read(artel_context *ctx, artel__record_file *file)
 {
-    char path[4096];
-    if (snprintf(path, sizeof path, "%s.index", file->path) >= (int)sizeof path || !artel__file_exists(path))
-        return false;
+    char path[ARTEL__INDEX_NAME];
+    if (!artel__index_find(file->path, path)) return false;
     if (artel__map_file(ctx, path, &file->index) < 0) {
         artel__operation_begin(ctx);
         return false;

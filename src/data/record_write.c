@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "data/index_file.h"
 #include "data/record_file.h"
 
 #define BUFFER ((size_t)1 << 20)
@@ -100,9 +101,8 @@ static artel_status write_index(artel__record_writer *writer, const char *path)
 /* An index that an earlier file of this name has left. */
 static artel_status drop_index(artel__record_writer *writer, const char *path)
 {
-    char name[4096];
-    if (snprintf(name, sizeof name, "%s.index", path) >= (int)sizeof name || !artel__file_exists(name)) return ARTEL_OK;
-    return artel__remove_tree(writer->ctx, name);
+    char name[ARTEL__INDEX_NAME];
+    return artel__index_find(path, name) ? artel__remove_tree(writer->ctx, name) : ARTEL_OK;
 }
 
 artel_status artel__record_writer_commit(artel__record_writer *writer, bool index, char digest[65])

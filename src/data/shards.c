@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/index_file.h"
 #include "data/record_file.h"
 #include "data/remote.h"
 
@@ -50,12 +51,6 @@ bool artel__is_beside_records(const char *target, const char *path)
     bool beside = artel__ends_with(path, ".index") || artel__ends_with(path, ".features.json") ||
                   artel__ends_with(path, ".sha256");
     return beside && strcmp(target, path) != 0;
-}
-
-static bool has_index(const char *path)
-{
-    char index[4200];
-    return snprintf(index, sizeof index, "%s.index", path) < (int)sizeof index && artel__file_exists(index);
 }
 
 /* Drops what lies beside shards, and leaves the index of a shard that is not here as the shard's name. */
@@ -179,10 +174,10 @@ static artel_status find_list(artel_context *ctx, const char *target, artel__pat
 
 artel_status artel__shards_find(artel_context *ctx, const char *target, artel__paths *out)
 {
-    char base[4096], first[4200];
+    char base[4096], first[ARTEL__INDEX_NAME];
     const char *at = strrchr(target, '@');
     if (artel__file_exists(target)) return artel__data_glob(ctx, target, out);
-    if (has_index(target)) return name_absent(ctx, target, out);
+    if (artel__index_find(target, first)) return name_absent(ctx, target, out);
     int64_t wanted = 0;
     if (at != NULL &&
         (strcmp(at, "@*") == 0 || (artel__parse_int64(at + 1, &wanted) && wanted > 0 && wanted < 100000)) &&
