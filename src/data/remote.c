@@ -249,11 +249,37 @@ static artel_status one_path(artel_context *ctx, const char *path, artel__paths 
     return status;
 }
 
+/* What stands beside a file that the pattern matches is its index, and none of what the pattern means. Names are
+ * sorted, so that a file stands in front of its index. */
+static void drop_indexes(artel__paths *paths)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < paths->count; i++) {
+        char *item = paths->items[i], *end = item + strlen(item);
+        bool beside = false;
+        if (artel__ends_with(item, ".index")) {
+            end -= strlen(".index");
+            *end = '\0';
+            beside = bsearch(&item, paths->items, kept, sizeof item, by_bytes) != NULL;
+            *end = '.';
+        }
+        if (beside)
+            artel__free(paths->ctx, item);
+        else
+            paths->items[kept++] = item;
+    }
+    paths->count = kept;
+}
+
 artel_status artel__data_glob(artel_context *ctx, const char *pattern, artel__paths *out)
 {
     artel__part library;
     artel__paths found = {.ctx = ctx};
-    if (!artel__is_remote(pattern)) return artel__glob(ctx, pattern, out);
+    if (!artel__is_remote(pattern)) {
+        ARTEL_TRY(artel__glob(ctx, pattern, out));
+        drop_indexes(out);
+        return ARTEL_OK;
+    }
     bool wild = artel__starts_with(pattern, "s3://") && strpbrk(pattern, "*?[") != NULL;
     if (!wild) return one_path(ctx, pattern, out);
     ARTEL_TRY(open_part(ctx, &library));
@@ -267,6 +293,7 @@ artel_status artel__data_glob(artel_context *ctx, const char *pattern, artel__pa
         return status;
     }
     qsort(found.items, found.count, sizeof *found.items, by_bytes);
+    drop_indexes(&found);
     *out = found;
     return ARTEL_OK;
 }

@@ -19,7 +19,8 @@ bool artel__is_remote(const char *path);
 artel_status artel__remote_fetch(artel_context *ctx, const char *url, char **out);
 /* A JSON file, here or elsewhere. With `optional` one that is not there gives *out NULL. */
 artel_status artel__data_load_json(artel_context *ctx, const char *path, bool optional, json_t **out);
-/* artel__glob() for both: s3:// patterns are matched against the bucket's list, other URLs are taken as they are. */
+/* artel__glob() for both: s3:// patterns are matched against the bucket's list, other URLs are taken as they are.
+ * FILE.index beside a FILE that is there, too, is left out. */
 artel_status artel__data_glob(artel_context *ctx, const char *pattern, artel__paths *out);
 
 /* ---- remote_s3.c ---- */

@@ -382,7 +382,14 @@ def text_and_more(scene):
     os.unlink(scene.path("c0.bin"))
     seen = artel("data", "inspect", "cifar10:" + scene.path("c?.bin"))
     expect(seen.rc == 0 and "x: 5 rows" in seen.out and "c0.bin: 2 rows, not here" in seen.out, seen.out, seen.err)
-    says(["data", "stats", "cifar10:" + scene.path("c?.bin")], "c0.bin", "only the file's index")
+    says(["data", "stats", "cifar10:" + scene.path("c?.bin")], "c0.bin", "only the file's index", "--auto-shard file of fit")
+    for k in range(2):
+        with open(scene.path("t%d" % k), "w") as f:
+            f.write("x,y\n%d,0\n" % k)
+    for table in ("csv:" + scene.path("t?*") + "#label=y" + stream for stream in (",stream=yes", "")):  # an index is none of the files
+        expect(artel("data", "index", "csv:" + scene.path("t?") + "#label=y,stream=yes").rc == 0, "index of a table")
+        seen = artel("data", "inspect", table)
+        expect(seen.rc == 0 and "2 rows" in seen.out, table, seen.out, seen.err)
 
 
 def says(args, *words):
