@@ -92,7 +92,7 @@ typedef struct shard_options {
 static const artel__option shard_table[] = {
     {"count", "of how many shards", ARTEL__OPTION_INT, offsetof(shard_options, count), "0", 0, 9e18, NULL},
     {"index", "which of them, from 0 on", ARTEL__OPTION_INT, offsetof(shard_options, index), "0", 0, 9e18, NULL},
-    {"hint", "as many as there are workers, and each its own: with fit --auto-shard hint", ARTEL__OPTION_BOOL,
+    {"hint", "as many as there are workers, and each its own: with .auto_shard hint of fit", ARTEL__OPTION_BOOL,
      offsetof(shard_options, hint), "false", 0, 0, NULL},
     {.name = NULL},
 };

@@ -48,7 +48,7 @@ artel_status artel__device_memory_read(artel_context *ctx, const char *text, con
 
 /* What a plug-in says of itself in a process of its own. */
 typedef struct artel__device_facts {
-    const char *id;   /* "cuda:0", as --device takes it */
+    const char *id;   /* "cuda:0", as .device takes it */
     const char *name; /* "NVIDIA H100 80GB HBM3" */
     int64_t memory;   /* bytes; -1: it does not say */
 } artel__device_facts;

@@ -16,7 +16,7 @@ static artel_status missing(artel_context *ctx, const char *path, const char *na
 {
     if (artel__is_directory(path))
         return artel__fail(ctx, ARTEL_ERROR_CORRUPT, path,
-                           "name the model's file; checkpoints of a run are named by --checkpoint-dir",
+                           "name the model's file; checkpoints of a run are named by .checkpoint_dir",
                            "%s is missing; this directory is no unpacked .keras file", name);
     return artel__fail(ctx, ARTEL_ERROR_CORRUPT, path,
                        artel__ends_with(path, ".npz") ? "name a .keras, .weights.h5, .h5 or .safetensors file"

@@ -374,7 +374,7 @@ static void begin_stream(artel__connection *c, const artel__net_address *peer)
     c->state = ARTEL__CONNECTION_SECURING;
     if (!artel__connection_may_be_plain(c, peer)) {
         refuse(c, ARTEL__FAULT_PLAINTEXT,
-               "beyond this machine a certificate is needed (--cert-dir), or --insecure-network on both sides");
+               "beyond this machine a certificate is needed (.cert_dir), or .insecure_network on both sides");
         return;
     }
     if (c->server) return;

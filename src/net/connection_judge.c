@@ -30,7 +30,7 @@ artel__net_fault artel__connection_judge_owner(artel__connection *c, char reason
     c->foreign = !artel__net_owner_is_trusted(owner);
     if (!c->foreign) return ARTEL__FAULT_NONE;
     snprintf(reason, ARTEL__HELLO_REASON,
-             "it is of another user of this machine (%u); with certificates (--cert-dir) others can be told apart",
+             "it is of another user of this machine (%u); with certificates (.cert_dir) others can be told apart",
              (unsigned)owner);
     return ARTEL__FAULT_PLAINTEXT;
 }

@@ -23,6 +23,6 @@ static artel_status plan_parameter_server(artel_context *ctx, const artel__strat
 const artel__strategy_def artel__strategy_parameter_server = {
     .name = "parameter-server",
     .doc = "Variables on the ps tasks of a cluster, which workers change without waiting for one another, "
-           "or as --consistency says.",
+           "or as .consistency says.",
     .plan = plan_parameter_server,
 };

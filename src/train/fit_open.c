@@ -233,7 +233,7 @@ artel_status artel__check_class(artel_model *model, bool standard_step)
     if (!artel__model_is_custom(nn)) return ARTEL_OK;
     if (!standard_step)
         return artel__fail(model->ctx, ARTEL_ERROR_UNSUPPORTED, nn->class_name,
-                           "if it has none, or the standard ones will do, give --standard-step (standard_step)",
+                           "if it has none, or the standard ones will do, give .standard_step",
                            "the model's class is the user's own, and a train_step, compute_loss or call of its own is "
                            "not in the file");
     artel__log(model->ctx, ARTEL_LOG_NOTE, "the model of the class %s is trained with the standard step",

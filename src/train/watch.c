@@ -29,7 +29,7 @@ static artel_status wait_until(const artel__watch *w, int64_t then)
 
 static artel_status no_checkpoint(const artel__watch *w)
 {
-    return artel__fail(w->ctx, ARTEL_ERROR_NOT_FOUND, w->directory, "give the --checkpoint-dir of a fit",
+    return artel__fail(w->ctx, ARTEL_ERROR_NOT_FOUND, w->directory, "give the .checkpoint_dir of a fit",
                        "there is no whole checkpoint");
 }
 

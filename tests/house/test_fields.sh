@@ -13,6 +13,9 @@ for field in $(grep -rhoE --include='*.[ch]' '"(\\.|[^"\\])*"' src --exclude-dir
     grep -qhE "^    [a-z].*[ *,]$field[,;]" include/artel/fit.h include/artel/cluster.h || continue
     grep -q "{\"$field\", " $table || { echo "$table: no row for the field $field, which a message names"; status=1; }
 done
+options=$(sed -n 's/^    {"[a-z_]*", "\([a-z-]*\)"},$/\1/p' $table | paste -sd '|')
+# Nor is one named further on; what starts jobs (launch), and says how, knows none but options.
+if grep -rnE --include='*.[ch]' "\"[^\"]*[ (]--($options)\>" src --exclude-dir=cli --exclude-dir=launch; then echo "the lines above: name the field"; status=1; fi
 for option in $(sed -n 's/^    {"[a-z_]*", "\([a-z-]*\)"},$/\1/p' $table); do
     grep -qE "\{?\"$option\"," src/cli/*.c src/cli/*.h --exclude=fields.c || { echo "$table: no subcommand has --$option"; status=1; }
 done
