@@ -144,6 +144,7 @@ int main(int argc, char **argv)
     artel_model_destroy(j.model);
     if (cluster) status = artel_cluster_finish(cluster, status);
     artel_cluster_close(cluster);
+    signal(SIGTERM, SIG_DFL); /* the handler speaks to the context */
     artel_context_destroy(ctx);
     return artel_status_exit_code(status);
 }

@@ -5,6 +5,7 @@
 #define ROWS_H
 
 #include <artel/artel.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,7 +85,7 @@ typedef struct rows_rank {
     int64_t place;
 } rows_rank;
 
-/* The largest first; equal ones by place, so that the order is one. */
+/* The largest first, with what is no number among them; equal ones by place, so that the order is one. */
 static inline int rows_compare(const void *a, const void *b)
 {
     const rows_rank *x = a, *y = b;
@@ -99,7 +100,8 @@ static inline artel_status rows_keep(rows *r, const float *number, int64_t count
     int64_t left = 0;
     rows_rank *rank = malloc(all * sizeof *rank);
     char *chosen = calloc(all, 1);
-    for (int64_t i = 0; rank && chosen && i < r->count; i++) rank[i] = (rows_rank){number[i], i};
+    for (int64_t i = 0; rank && chosen && i < r->count; i++)
+        rank[i] = (rows_rank){isnan(number[i]) ? HUGE_VALF : number[i], i};
     if (rank && chosen) qsort(rank, all, sizeof *rank, rows_compare);
     for (int64_t i = 0; rank && chosen && i < count; i++) chosen[rank[i].place] = 1;
     for (int64_t i = 0; rank && chosen && i < r->count; i++) {
