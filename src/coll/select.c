@@ -49,16 +49,26 @@ static artel_status unknown(artel_context *ctx, const char *name)
     return artel__fail(ctx, ARTEL_ERROR_INVALID, "all_reduce", advice, "there is no all-reduce named \"%.60s\"", name);
 }
 
+/* The library's own of this name; NULL: there is none. */
+static const artel__all_reduce_def *find_built_in(const char *name)
+{
+    for (const artel__all_reduce_def *const *at = artel__all_reduces; *at; at++) {
+        if (strcmp((*at)->name, name) == 0 || is_like((*at)->like, name)) return *at;
+    }
+    return NULL;
+}
+
+static bool is_auto(const char *name)
+{
+    return strcmp(name, "auto") == 0 || strcmp(name, "AUTO") == 0;
+}
+
 artel_status artel__all_reduce_find(artel_context *ctx, const char *name, const artel__all_reduce_def **out)
 {
     *out = NULL;
-    if (!name || !*name || strcmp(name, "auto") == 0 || strcmp(name, "AUTO") == 0) return ARTEL_OK;
-    for (const artel__all_reduce_def *const *at = artel__all_reduces; *at; at++) {
-        if (strcmp((*at)->name, name) != 0 && !is_like((*at)->like, name)) continue;
-        *out = *at;
-        return ARTEL_OK;
-    }
-    *out = artel__extension_find(ctx, "all-reduce", name);
+    if (!name || !*name || is_auto(name)) return ARTEL_OK;
+    *out = find_built_in(name);
+    if (!*out) *out = artel__extension_find(ctx, "all-reduce", name);
     return *out ? ARTEL_OK : unknown(ctx, name);
 }
 
@@ -73,11 +83,9 @@ artel_status artel_context_add_all_reduce(artel_context *ctx, const artel_all_re
     if (!own.list || !own.name || !own.name[0] || strlen(own.name) >= MOST_NAME)
         return artel__fail(ctx, ARTEL_ERROR_INVALID, kind.where, "give it a name of less than 128 bytes and a list",
                            "it has no name, too long a one, or no list");
-    for (const artel__all_reduce_def *const *at = artel__all_reduces; *at; at++) {
-        if (strcmp((*at)->name, own.name) == 0 || is_like((*at)->like, own.name))
-            return artel__fail(ctx, ARTEL_ERROR_INVALID, own.name, "add it under a name of its own",
-                               "there is an all-reduce of this name");
-    }
+    if (is_auto(own.name) || find_built_in(own.name))
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, own.name, "add it under a name of its own",
+                           "there is an all-reduce of this name");
     ARTEL_TRY(artel__calloc(ctx, 1, sizeof(artel__all_reduce_def) + strlen(own.name) + 1, "all-reduce", &block));
     artel__all_reduce_def *def = block;
     char *name = (char *)(def + 1);

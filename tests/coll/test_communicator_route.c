@@ -142,6 +142,8 @@ static void routes_without_a_result_are_refused_CD5(void **state)
     assert_int_equal(artel_context_add_all_reduce(ctx, &missing), ARTEL_ERROR_INVALID);
     missing.name = "NCCL";
     assert_int_equal(artel_context_add_all_reduce(ctx, &missing), ARTEL_ERROR_INVALID);
+    missing.name = "auto"; /* what chooses one */
+    assert_int_equal(artel_context_add_all_reduce(ctx, &missing), ARTEL_ERROR_INVALID);
     assert_int_equal(artel_communicator_set_all_reduce(s.c[0], "little"), ARTEL_ERROR_INVALID);
     assert_non_null(strstr(artel_context_error(ctx)->what, "ends without the result"));
     assert_int_equal(artel_communicator_set_all_reduce(s.c[0], "missing"), ARTEL_ERROR_INVALID);
