@@ -13,14 +13,14 @@ enum {
     ARTEL__PATTERN_DEPTH = 1000     /* most parentheses in one another */
 };
 
-typedef enum artel__step_kind {
+typedef enum artel__pattern_step_kind {
     ARTEL__STEP_SET,    /* a character of ranges `a` to `a` + `b` - 1 */
     ARTEL__STEP_SPLIT,  /* `a` steps on, or else `b` */
     ARTEL__STEP_JUMP,   /* `a` steps on */
     ARTEL__STEP_SAVE,   /* the place is slot `a`: 2 g and 2 g + 1 of group g */
     ARTEL__STEP_ASSERT, /* `a`: an artel__assertion */
     ARTEL__STEP_MATCH
-} artel__step_kind;
+} artel__pattern_step_kind;
 
 typedef enum artel__assertion {
     ARTEL__BEGIN_TEXT,
@@ -32,14 +32,14 @@ typedef enum artel__assertion {
 } artel__assertion;
 
 /* Steps to others are relative, so that pieces of a program can be moved and copied. */
-typedef struct artel__step {
-    artel__step_kind kind;
+typedef struct artel__pattern_step {
+    artel__pattern_step_kind kind;
     int32_t a, b;
-} artel__step;
+} artel__pattern_step;
 
-typedef struct artel__range {
+typedef struct artel__pattern_range {
     int32_t low, high;
-} artel__range;
+} artel__pattern_range;
 
 /* An array that grows: of ranges or of steps. */
 typedef struct artel__grown {
@@ -70,6 +70,12 @@ struct artel__pattern {
     artel__todo *todo;
     void *memory; /* of the threads */
 };
+
+/* A letter, a digit or "_": what \w means, and what names of groups are of. */
+static inline bool artel__pattern_is_word(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
+}
 
 /* pattern_set.c. A set is ranges that lie behind one another in `ranges`, from `first` on; these make more of it.
  * `fold`: and the characters that differ in case alone; false: memory. */

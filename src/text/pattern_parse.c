@@ -7,26 +7,26 @@
 
 /* -- steps -- */
 
-static artel__step *steps_of(const artel__pattern_reader *r)
+static artel__pattern_step *steps_of(const artel__pattern_reader *r)
 {
     return r->pattern->steps.block;
 }
 
-bool artel__pattern_emit(artel__pattern_reader *r, artel__step_kind kind, int32_t a, int32_t b)
+bool artel__pattern_emit(artel__pattern_reader *r, artel__pattern_step_kind kind, int32_t a, int32_t b)
 {
     if (r->pattern->steps.count >= ARTEL__PATTERN_STEPS)
         return artel__pattern_wrong(r, ARTEL_ERROR_INVALID, r->at, "it is too large");
-    artel__step *step = artel__grow(r->ctx, &r->pattern->steps, sizeof *step);
+    artel__pattern_step *step = artel__grow(r->ctx, &r->pattern->steps, sizeof *step);
     if (!step) return artel__pattern_memory(r);
-    *step = (artel__step){kind, a, b};
+    *step = (artel__pattern_step){kind, a, b};
     return true;
 }
 
 /* Before what begins at `start`. */
-static bool insert(artel__pattern_reader *r, int32_t start, artel__step step)
+static bool insert(artel__pattern_reader *r, int32_t start, artel__pattern_step step)
 {
     if (!artel__pattern_emit(r, step.kind, step.a, step.b)) return false;
-    artel__step *steps = steps_of(r);
+    artel__pattern_step *steps = steps_of(r);
     memmove(&steps[start + 1], &steps[start], (size_t)(r->pattern->steps.count - 1 - start) * sizeof *steps);
     steps[start] = step;
     return true;
@@ -36,7 +36,7 @@ static bool insert(artel__pattern_reader *r, int32_t start, artel__step step)
 static bool copy(artel__pattern_reader *r, int32_t start, int32_t count)
 {
     for (int32_t i = start; i < start + count; i++) {
-        artel__step step = steps_of(r)[i];
+        artel__pattern_step step = steps_of(r)[i];
         if (!artel__pattern_emit(r, step.kind, step.a, step.b)) return false;
     }
     return true;
@@ -49,15 +49,15 @@ typedef struct repetition {
     bool lazy;
 } repetition;
 
-static artel__step choice(const repetition *by, int32_t on, int32_t past)
+static artel__pattern_step choice(const repetition *by, int32_t on, int32_t past)
 {
-    return (artel__step){ARTEL__STEP_SPLIT, by->lazy ? past : on, by->lazy ? on : past};
+    return (artel__pattern_step){ARTEL__STEP_SPLIT, by->lazy ? past : on, by->lazy ? on : past};
 }
 
 /* The last `length` steps once more, as often as there is a match. */
 static bool again(artel__pattern_reader *r, const repetition *by, int32_t length)
 {
-    artel__step back = choice(by, -length, 1);
+    artel__pattern_step back = choice(by, -length, 1);
     return artel__pattern_emit(r, back.kind, back.a, back.b);
 }
 
@@ -162,8 +162,7 @@ static bool read_alternatives(artel__pattern_reader *r, int32_t *repeats);
 static bool is_name(const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
-        char c = text[i];
-        if (!((c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_')) return false;
+        if (!artel__pattern_is_word(text[i])) return false;
     }
     return length > 0;
 }
@@ -283,7 +282,7 @@ static bool read_alternatives(artel__pattern_reader *r, int32_t *repeats)
         if (!read_sequence(r, repeats)) return false;
         if (r->at >= r->length || r->text[r->at] != '|') break;
         r->at++;
-        if (!insert(r, start, (artel__step){ARTEL__STEP_SPLIT, 1, 0}) ||
+        if (!insert(r, start, (artel__pattern_step){ARTEL__STEP_SPLIT, 1, 0}) ||
             !artel__pattern_emit(r, ARTEL__STEP_JUMP, jump, 0))
             return false;
         int32_t end = r->pattern->steps.count;
@@ -292,7 +291,7 @@ static bool read_alternatives(artel__pattern_reader *r, int32_t *repeats)
         start = end;
     }
     while (jump > 0) {
-        artel__step *step = &steps_of(r)[jump];
+        artel__pattern_step *step = &steps_of(r)[jump];
         int32_t before = step->a;
         step->a = r->pattern->steps.count - jump;
         jump = before;

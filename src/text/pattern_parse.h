@@ -24,7 +24,7 @@ typedef struct artel__pattern_reader {
 bool artel__pattern_wrong(artel__pattern_reader *reader, artel_status status, size_t at, const char *what);
 bool artel__pattern_memory(artel__pattern_reader *reader);
 
-bool artel__pattern_emit(artel__pattern_reader *reader, artel__step_kind kind, int32_t a, int32_t b);
+bool artel__pattern_emit(artel__pattern_reader *reader, artel__pattern_step_kind kind, int32_t a, int32_t b);
 /* A character, an escape, a class or an assertion at `reader->at`. *start: where what may be repeated begins, the last
  * of quoted characters; *atom: there is such a thing. */
 bool artel__pattern_atom(artel__pattern_reader *reader, int32_t *start, bool *atom);

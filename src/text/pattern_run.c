@@ -16,9 +16,7 @@ typedef struct run {
 
 static bool is_word(const run *r, size_t at)
 {
-    if (at >= r->length) return false;
-    unsigned char c = (unsigned char)r->text[at];
-    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
+    return at < r->length && artel__pattern_is_word(r->text[at]);
 }
 
 static bool holds(const run *r, int32_t assertion, size_t at)
@@ -34,9 +32,9 @@ static bool holds(const run *r, int32_t assertion, size_t at)
     }
 }
 
-static bool contains(const artel__pattern *p, const artel__step *set, int32_t code)
+static bool contains(const artel__pattern *p, const artel__pattern_step *set, int32_t code)
 {
-    const artel__range *r = (const artel__range *)p->ranges.block + set->a;
+    const artel__pattern_range *r = (const artel__pattern_range *)p->ranges.block + set->a;
     int32_t low = 0, high = set->b; /* the first that ends at `code` or behind it */
     while (low < high) {
         int32_t middle = low + (high - low) / 2;
@@ -52,7 +50,7 @@ static bool contains(const artel__pattern *p, const artel__step *set, int32_t co
 static void follow(const run *r, artel__threads *into, int32_t from, size_t at, size_t *slot)
 {
     artel__pattern *p = r->pattern;
-    const artel__step *steps = p->steps.block;
+    const artel__pattern_step *steps = p->steps.block;
     size_t left = 0;
     p->todo[left++] = (artel__todo){.step = from};
     while (left > 0) {
@@ -64,7 +62,7 @@ static void follow(const run *r, artel__threads *into, int32_t from, size_t at, 
         }
         if (into->mark[i] == p->turn) continue;
         into->mark[i] = p->turn;
-        const artel__step *step = &steps[i];
+        const artel__pattern_step *step = &steps[i];
         switch (step->kind) {
         case ARTEL__STEP_JUMP: p->todo[left++] = (artel__todo){.step = i + step->a}; break;
         case ARTEL__STEP_SPLIT:
@@ -94,11 +92,11 @@ static bool advance(const run *r, const artel__threads *now, artel__threads *the
                     int32_t code, size_t *out)
 {
     artel__pattern *p = r->pattern;
-    const artel__step *steps = p->steps.block;
+    const artel__pattern_step *steps = p->steps.block;
     then->count = 0;
     p->turn++;
     for (int32_t i = 0; i < now->count; i++) {
-        const artel__step *step = &steps[now->step[i]];
+        const artel__pattern_step *step = &steps[now->step[i]];
         size_t *slot = now->slot + (size_t)i * (size_t)p->slots;
         if (step->kind == ARTEL__STEP_SET) {
             if (width > 0 && contains(p, step, code)) follow(r, then, now->step[i] + 1, at + width, slot);

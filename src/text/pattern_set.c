@@ -18,8 +18,8 @@ void *artel__grow(artel_context *ctx, artel__grown *array, size_t size)
 static bool add(artel_context *ctx, artel__grown *ranges, int32_t low, int32_t high)
 {
     if (low > high) return true;
-    artel__range *r = artel__grow(ctx, ranges, sizeof *r);
-    if (r) *r = (artel__range){low, high};
+    artel__pattern_range *r = artel__grow(ctx, ranges, sizeof *r);
+    if (r) *r = (artel__pattern_range){low, high};
     return r != NULL;
 }
 
@@ -60,13 +60,13 @@ bool artel__set_add(artel_context *ctx, artel__grown *ranges, int32_t low, int32
 
 static int by_low(const void *a, const void *b)
 {
-    const artel__range *x = a, *y = b;
+    const artel__pattern_range *x = a, *y = b;
     return x->low != y->low ? (x->low < y->low ? -1 : 1) : (x->high > y->high) - (x->high < y->high);
 }
 
 void artel__set_tidy(artel__grown *ranges, int32_t first)
 {
-    artel__range *r = ranges->block;
+    artel__pattern_range *r = ranges->block;
     if (ranges->count - first < 2) return;
     qsort(r + first, (size_t)(ranges->count - first), sizeof *r, by_low);
     int32_t last = first;
@@ -85,12 +85,12 @@ bool artel__set_negate(artel_context *ctx, artel__grown *ranges, int32_t first)
     artel__set_tidy(ranges, first);
     int32_t count = ranges->count;
     for (int32_t i = first; i < count; i++) {
-        artel__range at = ((artel__range *)ranges->block)[i];
+        artel__pattern_range at = ((artel__pattern_range *)ranges->block)[i];
         if (!add(ctx, ranges, from, at.low - 1)) return false;
         from = at.high + 1;
     }
     if (!add(ctx, ranges, from, ARTEL__PATTERN_LAST)) return false;
-    artel__range *r = ranges->block;
+    artel__pattern_range *r = ranges->block;
     int32_t made = ranges->count - count;
     if (made > 0) memmove(r + first, r + count, (size_t)made * sizeof *r);
     ranges->count = first + made;
@@ -99,7 +99,7 @@ bool artel__set_negate(artel_context *ctx, artel__grown *ranges, int32_t first)
 
 typedef struct named {
     const char *name;
-    artel__range range[4]; /* up to the first with `low` above `high` */
+    artel__pattern_range range[4]; /* up to the first with `low` above `high` */
 } named;
 
 static const named classes[] = {
@@ -126,7 +126,7 @@ int artel__set_class(artel_context *ctx, artel__grown *ranges, const char *name,
 {
     const named *found = NULL;
     int32_t first = ranges->count;
-    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
+    for (size_t i = 0; i < ARTEL__COUNT(classes); i++) {
         if (strlen(classes[i].name) == length && memcmp(classes[i].name, name, length) == 0) found = &classes[i];
     }
     if (!found) return 0;
