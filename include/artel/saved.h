@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Traced functions in files: what SavedModel is to tf.function.
  *
- *   artel_functions_save(strategy, functions, count, path)      functions, the variables, models and optimizers that
- * they use, and counters artel_functions_load(context, path, options, &strategy)     the same in another process,
- * without the C code that was traced artel_strategy_function(strategy, "step", &function)  ... artel_function_run(), as
- * if it had been traced here A function is kept as the calls of artel/graph.h that it was traced into, and is traced
+ *   artel_functions_save(strategy, functions, count, path)
+ *       functions, the variables, models and optimizers that they use, and counters
+ *   artel_functions_load(context, path, options, &strategy)
+ *       the same in another process, without the C code that was traced
+ *   artel_strategy_function(strategy, "step", &function) ... artel_function_run()
+ *       as if it had been traced here
+ *
+ * A function is kept as the calls of artel/graph.h that it was traced into, and is traced
  * again from these. So a loaded function gives the bits of the saved one, goes on learning, runs under every strategy
  * but parameter-server, and may be loaded by later versions.
  *

@@ -5,6 +5,7 @@
 
 #include "estimator/estimator_impl.h"
 #include "function/snapshot.h"
+#include "function/spec.h"
 #include "train/checkpoint_file.h"
 
 #define OPTION(field) offsetof(artel_estimator_options, field)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "function/saved_impl.h"
-#include "function/snapshot.h"
+#include "function/spec.h"
 #include "op/op.h"
 
 typedef struct loader {

@@ -8,10 +8,6 @@
 #include "base/json.h"
 #include "graph/graph.h"
 
-/* The options of a strategy over their defaults, checked as artel_strategy_create() checks them; NULL: the defaults. */
-artel_status artel__strategy_take_options(artel_context *ctx, const artel_strategy_options *options,
-                                          artel_strategy_options *out);
-
 typedef artel_status artel__snapshot_fn(void *user, const char *name, int variable);
 
 /* Every variable once, in the same order each time. Of the only model: Keras' path in its weights tree; of the k-th of

@@ -48,10 +48,10 @@ artel_status artel__strategy_take_options(artel_context *ctx, const artel_strate
 
 artel_status artel_strategy_create(artel_context *ctx, const artel_strategy_options *options, artel_strategy **out)
 {
-    artel_strategy_options chosen = ARTEL_STRATEGY_OPTIONS_INIT;
+    artel_strategy_options chosen;
     void *block;
     ARTEL_TRY(artel__enter(ctx, __func__, "context out", ctx, out));
-    ARTEL_TRY(artel__take_options(ctx, &kind, options, &chosen));
+    ARTEL_TRY(artel__strategy_take_options(ctx, options, &chosen));
     ARTEL_TRY(artel__mesh_need_context(ctx, chosen.cluster));
     ARTEL_TRY(artel__calloc(ctx, 1, sizeof(artel_strategy), "strategy", &block));
     artel_strategy *s = block;

@@ -223,7 +223,8 @@ static artel_status hear(fetch *f, artel__service_peer *peer)
     }
     bool long_one = peer->line.ctx && peer->line.expected > peer->line.most;
     if (heard < 0 && long_one)
-        lose(f, peer, "its answer is longer than what was asked for may be (its texts: a quarter of the memory for data)");
+        lose(f, peer,
+             "its answer is longer than what was asked for may be (its texts: a quarter of the memory for data)");
     else if (heard < 0)
         lose(f, peer, "it does not serve this dataset, or speaks otherwise");
     return ARTEL_OK;
