@@ -256,6 +256,7 @@ artel_status artel__functions_hash(const artel_strategy *s, char hex[65])
     for (artel_function *f = s->function; f; f = f->next) {
         hash_text(&sha, f->name);
         artel__graph_dump(&f->graph, &dump);
+        artel__texts_dump(f, &dump);
     }
     for (int i = 0; i < s->variables.count; i++) {
         char shape[128];

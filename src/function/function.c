@@ -9,6 +9,7 @@
 #include "function/direct.h"
 #include "function/function_impl.h"
 #include "function/tape.h"
+#include "function/texts.h"
 #include "op/elementwise.h"
 #include "op/fuse.h"
 
@@ -44,9 +45,6 @@ static artel_status take_argument(artel_function *f, const artel_argument *from,
         return artel__fail(f->strategy->ctx, ARTEL_ERROR_UNSUPPORTED, name,
                            "use float32, float64, int32, bool or string; arrays are converted", "an argument of %s",
                            artel_dtype_name(from->dtype));
-    if (text && from->shared)
-        return artel__fail(f->strategy->ctx, ARTEL_ERROR_UNSUPPORTED, name, "give text as rows",
-                           "a shared argument of text");
     if (from->shape.rank < 0 || from->shape.rank >= ARTEL_MAX_RANK || artel_shape_count(&from->shape) < 0)
         return artel__fail(f->strategy->ctx, ARTEL_ERROR_INVALID, name, "use 0 to 7 axes", "this shape is none");
     if (!from->shared) f->rows_arguments++;
@@ -63,7 +61,9 @@ static artel_status trace_body(artel_function *f, artel_graph *g, artel_trace_fn
     if (!in || !out) return ARTEL_ERROR_NO_MEMORY;
     for (int i = 0; i < f->arguments; i++) {
         artel__domain domain = f->argument[i].shared ? ARTEL__DOMAIN_GLOBAL : ARTEL__DOMAIN_ROW;
-        in[i] = artel__graph_give(g, artel__graph_input(graph, domain, f->argument[i].dtype, &f->argument[i].shape));
+        artel__value_id input = artel__graph_input(graph, domain, f->argument[i].dtype, &f->argument[i].shape);
+        in[i] = f->argument[i].dtype == ARTEL_DTYPE_STRING ? artel__texts_argument(g, i, input, f->argument[i].name)
+                                                           : artel__graph_give(g, input);
     }
     for (int i = 0; i < f->outputs; i++) out[i] = ARTEL_NO_VALUE;
     ARTEL_TRY(graph->status);
@@ -78,12 +78,13 @@ static artel_status trace_body(artel_function *f, artel_graph *g, artel_trace_fn
             return artel__fail(f->strategy->ctx, ARTEL_ERROR_INVALID, f->name,
                                "write every declared output; a gradient by what the target does not depend on is none",
                                "output %d was not written", i);
+        if (artel__texts_output(g, out[i], &f->output[i])) continue;
         artel__value_id value = artel__graph_take(g, out[i]);
         ARTEL_TRY(graph->status);
         if (graph->value[value].node < 0 &&
             graph->value[value].dtype <= ARTEL_DTYPE_FLOAT64) /* an argument, a variable: a copy of it */
             value = artel__op_unary(graph, ARTEL__UNARY_LINEAR, NULL, value);
-        artel__graph_keep(graph, value);
+        f->output[i].kept = artel__graph_keep(graph, value);
     }
     artel__elsewhere_keep(f, g);
     return graph->status;
@@ -111,6 +112,8 @@ static artel_status trace_function(artel_function *f, artel_trace_fn *trace, voi
     artel__graph_init(&f->graph, &f->arena, &s->variables, f->training);
     f->graph.batch_size = s->options.batch_size;
     f->graph.arithmetic = s->arithmetic;
+    ARTEL_TRY(artel__texts_create(&g, f->arguments));
+    f->texts = g.texts;
     ARTEL_TRY(trace_body(f, &g, trace, user));
     f->devices = g.devices;
     ARTEL_TRY(artel__texts_finish(f, &g));
@@ -121,6 +124,7 @@ static artel_status make(artel_function *f, const artel_function_options *o, art
 {
     f->name = artel__arena_strdup(&f->arena, o->name ? o->name : "function");
     f->argument = artel__arena_alloc(&f->arena, (size_t)o->argument_count + 1, sizeof *f->argument);
+    f->output = artel__arena_alloc(&f->arena, (size_t)o->output_count + 1, sizeof *f->output);
     ARTEL_TRY(artel__arena_status(&f->arena));
     f->arguments = o->argument_count;
     f->outputs = o->output_count;
@@ -159,6 +163,15 @@ artel_status artel_function_create(artel_strategy *s, const artel_function_optio
     return ARTEL_OK;
 }
 
+void artel__function_describe(const artel_function *f, int output, artel_dtype *dtype, artel_shape *shape, bool *rows)
+{
+    const artel__text_value *text = f->output[output].text;
+    const artel__value *value = text ? NULL : &f->graph.value[f->graph.kept[f->output[output].kept]];
+    *dtype = text ? text->row.dtype : value->dtype;
+    *shape = text ? text->row.shape : value->shape;
+    *rows = text ? text->rows : value->domain == ARTEL__DOMAIN_ROW;
+}
+
 artel_status artel_function_output(const artel_function *f, int index, artel_dtype *dtype, artel_shape *shape,
                                    bool *rows)
 {
@@ -166,10 +179,10 @@ artel_status artel_function_output(const artel_function *f, int index, artel_dty
     if (index < 0 || index >= f->outputs)
         return artel__fail(f->strategy->ctx, ARTEL_ERROR_INVALID, f->name, "count from 0", "there is no output %d",
                            index);
-    const artel__value *value = &f->graph.value[f->graph.kept[index]];
-    if (dtype) *dtype = value->dtype;
-    if (shape) *shape = value->shape;
-    if (rows) *rows = value->domain == ARTEL__DOMAIN_ROW;
+    artel_dtype type;
+    artel_shape form;
+    bool by_row;
+    artel__function_describe(f, index, dtype ? dtype : &type, shape ? shape : &form, rows ? rows : &by_row);
     return ARTEL_OK;
 }
 
@@ -179,6 +192,7 @@ const char *artel_function_explain(artel_function *f)
     artel__text_clear(&f->text);
     artel__text_printf(&f->text, "# %s graph\n", f->name);
     artel__graph_dump(&f->graph, &f->text);
+    artel__texts_dump(f, &f->text);
     if (f->plan) {
         artel__text_printf(&f->text, "# %s plan\n", f->name);
         artel__executable_dump(f->plan, &f->text);

@@ -23,6 +23,8 @@
 #include "strategy/devices.h"
 
 typedef struct artel__words artel__words;
+typedef struct artel__texts artel__texts;
+typedef struct artel__text_value artel__text_value;
 
 /* What rows that are assigned become. */
 typedef enum artel__aggregation {
@@ -115,6 +117,7 @@ struct artel_strategy {
     artel_variable *words; /* those of strings */
     artel__adopted *adopted;
     artel__adopted *text_layer; /* models of one layer of text, called as operations */
+    artel_strategy *moves;      /* of functions that move strings, as numbers (text_moves.c); NULL: none yet */
     artel_optimizer *optimizer;
     artel_function *function;
     bool open, common;
@@ -137,6 +140,8 @@ typedef struct artel__place {
     artel__value_id value;
     int64_t rows;      /* of the matrix, where it lies in panels */
     artel_shape shape; /* as the caller sees it; gradients of weights are matrices in the graph */
+    artel__text_value
+        *text; /* what it is outside of the graph (texts.h), which has it once it is read; NULL: nothing */
 } artel__place;
 
 /* Nodes whose first result is value `from` or a later one, up to the next entry, belong to this place (device.c). */
@@ -160,8 +165,8 @@ struct artel_graph {
     artel_strategy
         *strategy; /* NULL: a layer, a loss, an operation of a program is called into a graph of the library's */
     artel__graph *graph;
-    struct artel__tape *tape;           /* of what is asked of it (tape.h); NULL: nobody listens */
-    struct artel__function_text *texts; /* models that were called with text, the newest first */
+    struct artel__tape *tape; /* of what is asked of it (tape.h); NULL: nobody listens */
+    artel__texts *texts;      /* of a function; NULL: parts of models have none */
     artel__place *place;
     int places, capacity;
     artel_optimizer *applied;
@@ -181,24 +186,12 @@ typedef struct artel__function_replica {
     artel__fold_plan fold;
     int64_t *start;
     void **
-        gathered; /* by output, of replicas beside the first among several tasks: what it gets of all rows; else NULL */
+        gathered; /* by result, of replicas beside the first among several tasks: what it gets of all rows; else NULL */
     size_t *gathered_bytes;
     artel_status status;
     bool faulted;
     bool applied; /* all ranks came through: the run counts */
 } artel__function_replica;
-
-/* A model that was called with text: what its layers make of the arguments is computed before a run (texts.c) and fed
- * to the graph as further inputs behind the arguments. */
-typedef struct artel__function_text {
-    artel__program_rows rows; /* bases and block once the function is open */
-    int *argument;            /* by input of the program: of the function; -1: no step reads it */
-    int *fed;                 /* by value: the input of the graph that receives it; -1: none */
-    void **block;             /* by value: rows that the function holds; NULL: the caller does, or nobody */
-    size_t *bytes;
-    size_t row_bytes;
-    struct artel__function_text *next;
-} artel__function_text;
 
 typedef struct artel__function_argument {
     const char *name;
@@ -206,6 +199,19 @@ typedef struct artel__function_argument {
     bool shared;
     artel_shape shape;
 } artel__function_argument;
+
+/* What a function gives back: kept by the graph, or outside of it. */
+typedef struct artel__function_output {
+    int kept; /* -1: outside */
+    artel__text_value *text;
+} artel__function_output;
+
+/* What replicas hand out of the graph. */
+typedef struct artel__function_result {
+    int kept;
+    int output;              /* of the function; -1: none */
+    artel__text_value *text; /* that is made of it; NULL: none */
+} artel__function_result;
 
 struct artel_function {
     artel_strategy *strategy;
@@ -218,7 +224,10 @@ struct artel_function {
     artel__function_argument *argument; /* behind them, what of texts is fed */
     int arguments, rows_arguments, outputs;
     int fed; /* inputs of the graph */
-    artel__function_text *texts;
+    artel__function_output *output;
+    artel__function_result *result;
+    int results;
+    artel__texts *texts;
     artel_optimizer *applied;
     artel__executable *plan;
     artel__function_replica *replica; /* made with the plan, in `place`: for the ranks of the moment */
@@ -243,6 +252,13 @@ const char *artel__words_name(const artel__words *words);
 const artel_shape *artel__words_shape(const artel__words *words);
 artel_status artel__words_read(const artel_variable *variable, artel_dtype dtype, artel_string *out, int64_t count);
 artel_status artel__words_assign(artel_variable *variable, artel_dtype dtype, const artel_string *from, int64_t count);
+/* The elements that it has; a block of those that it shall have, and the moment from which it has them, when the
+ * caller gets the old block. */
+artel_string *artel__words_elements(const artel_variable *variable);
+artel_status artel__words_prepare(const artel_variable *variable, const artel_string *from, void **block);
+void *artel__words_swap(artel_variable *variable, void *block);
+/* Its place among the strategy's variables of strings, in the order of their making. */
+int artel__words_number(const artel_variable *variable);
 /* UNSUPPORTED where it holds strings: "optimizers" take numbers. */
 artel_status artel__words_refuse(const artel_variable *variable, const char *what);
 
@@ -286,27 +302,52 @@ artel_status artel__function_check_rows(const artel_function *function, int64_t 
 artel_status artel__function_execute(artel_function *function, const artel_array *in, const artel_array *out,
                                      int64_t rows);
 
-/* graph_text.c: whether a value is an argument of text; a layer of text by its class called on one, 1 or a negative
- * status. */
+/* graph_text.c, text_moves.c: an operation on strings, or one that makes strings: how many results it has, or a
+ * negative status; 0: it is none. */
+int artel__texts_op(artel_graph *graph, const char *name, const char *class_name, const artel_value *inputs, int count,
+                    const char *attributes, artel_value *outputs, int most);
+/* Whether a value is strings. */
 bool artel__texts_is(const artel_graph *graph, artel_value value);
-int artel__texts_layer(artel_graph *graph, const char *class_name, const char *settings, const artel_value *inputs,
-                       int count, artel_value *outputs);
+artel_value artel__texts_constant(artel_graph *graph, const artel_shape *shape, const artel_string *elements);
+artel_value artel__texts_variable(artel_graph *graph, const artel_variable *variable);
+void artel__texts_assign(artel_graph *graph, artel_variable *variable, artel_value value);
+/* All rows of strings as one shared value, with empty ones up to batch_size. */
+artel_value artel__texts_gather(artel_graph *graph, artel_value rows);
+/* a where the condition, a bool scalar of the graph, holds, else b. */
+artel_value artel__texts_choose(artel_graph *graph, artel__value_id condition, artel_value a, artel_value b);
 /* gradient.c: a model on rows, its variables those from `adopted->base` on. */
 artel_status artel__graph_call_model(artel_graph *graph, const artel__adopted *adopted, const artel_value *inputs,
                                      artel_value *outputs);
-/* texts.c: text goes into models that take it, and nowhere else. While a function is traced: whether the model takes
- * text; an argument of text as its input; all that is computed ahead of its graph, in `ahead`, which the graph then
- * has. Once it is traced; memory for its runs; what a run feeds, row by row, before the replicas begin. */
+/* texts.c: text outside of the graph (texts.h). While a function is traced: an argument of strings; a place whose value
+ * the graph is to read, false after a failure; whether a model takes text; an argument of text as its input; all that
+ * is computed ahead of its graph, in `ahead`, which the graph then has; an output. Once it is traced. */
+artel_value artel__texts_argument(artel_graph *graph, int argument, artel__value_id input, const char *name);
+bool artel__texts_feed(artel_graph *graph, artel__place *place);
 bool artel__texts_takes(const artel__model *model);
 artel__value_id artel__texts_input(artel_graph *graph, artel_value value, const char *name);
-artel_status artel__texts_begin(artel_graph *graph, const artel__model *model, const artel__tensor *in,
-                                artel__ahead *ahead);
-artel_status artel__texts_finish(artel_function *function, const artel_graph *graph);
+artel_status artel__texts_begin(artel_graph *graph, const artel__model *model, const artel_value *inputs,
+                                const artel__tensor *in, artel__ahead *ahead);
+bool artel__texts_output(artel_graph *graph, artel_value value, artel__function_output *out);
+artel_status artel__texts_finish(artel_function *function, artel_graph *graph);
+/* Whether it computes with text; what it does, as text. */
+bool artel__texts_any(const artel_function *function);
+void artel__texts_dump(const artel_function *function, artel__text *out);
+/* texts_run.c: memory for its runs; what a run feeds, before the replicas begin; what it makes of what they have
+ * computed, before anything is written; outputs and variables, once all is well; the end. */
 artel_status artel__texts_open(artel_function *function);
 void artel__texts_close(artel_function *function);
 artel_status artel__texts_run(artel_function *function, const artel_array *in, int64_t rows);
-/* The rows of a fed input behind the arguments. */
+bool artel__texts_follow(const artel_function *function); /* whether there is such a part */
+artel_status artel__texts_run_late(artel_function *function, int64_t rows);
+void artel__texts_hand_out(artel_function *function, const artel_array *out, int64_t rows);
+void artel__texts_end(artel_function *function);
+/* The elements of a fed input behind the arguments. */
 const void *artel__texts_fed(const artel_function *function, int input);
+/* Where the copy of a result of the graph goes, of which text is made. */
+void *artel__text_target(const artel__text_value *value);
+/* What an output is; its shape is that of a row where it has rows. */
+void artel__function_describe(const artel_function *function, int output, artel_dtype *dtype, artel_shape *shape,
+                              bool *rows);
 
 /* cluster.c. What all tasks must have in common; runs of functions and steps of optimizers, whose number is final once
  * the strategy is open. */
@@ -331,6 +372,8 @@ artel_status artel__devices_finish(artel_graph *graph);
 
 /* A graph of the library's as one that is traced, for the length of a call. */
 void artel__graph_wrap(artel_graph *out, artel__graph *graph);
+/* A place, or ARTEL_NO_VALUE after a failure. */
+artel_value artel__graph_put(artel_graph *graph, const artel__place *place);
 /* A place for a value, or ARTEL_NO_VALUE after a failure. */
 artel_value artel__graph_give(artel_graph *graph, artel__value_id value);
 /* The same for a value that lies as a variable of this form does, or like it. */

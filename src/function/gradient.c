@@ -22,7 +22,9 @@ static artel_status fuse(artel_graph *g, artel__tensor *out, int outputs)
     artel__value_id **held = artel__arena_alloc(g->graph->arena, (size_t)(g->places + outputs) + 2, sizeof *held);
     if (!held) return g->graph->status = ARTEL_ERROR_NO_MEMORY;
     int count = 0;
-    for (int i = 0; i < g->places; i++) held[count++] = &g->place[i].value;
+    for (int i = 0; i < g->places; i++) {
+        if (g->place[i].value >= 0) held[count++] = &g->place[i].value;
+    }
     for (int i = 0; i < outputs; i++) held[count++] = &out[i].value;
     if (g->graph->extra >= 0) held[count++] = &g->graph->extra;
     return artel__op_fuse(g->graph, held, count);
@@ -65,7 +67,7 @@ artel_status artel__graph_call_model(artel_graph *g, const artel__adopted *adopt
     }
     artel__ahead ahead;
     bool texts = artel__texts_takes(nn);
-    if (texts) ARTEL_TRY(artel__texts_begin(g, nn, in, &ahead));
+    if (texts) ARTEL_TRY(artel__texts_begin(g, nn, inputs, in, &ahead));
     graph->variable_base = adopted->base;
     artel_status status = artel__model_call(nn, graph, in, out);
     graph->variable_base = 0;
@@ -221,7 +223,7 @@ static bool may_write(artel_graph *g, const artel_variable *variable)
         return false;
     }
     if (variable->words) {
-        g->graph->status = artel__words_refuse(variable, "functions");
+        g->graph->status = artel__words_refuse(variable, "optimizers");
         return false;
     }
     if (g->assigned[variable->index]) {
@@ -249,7 +251,12 @@ static artel_value aggregate(artel_graph *g, const artel_variable *variable, art
 
 void artel_graph_assign(artel_graph *g, artel_variable *variable, artel_value value)
 {
-    if (!g || g->graph->status < 0 || !may_write(g, variable)) return;
+    if (!g || g->graph->status < 0) return;
+    if (g->texts && variable && variable->words && variable->strategy == g->strategy) {
+        artel__texts_assign(g, variable, value);
+        return;
+    }
+    if (!may_write(g, variable)) return;
     value = aggregate(g, variable, value);
     artel__value_id fitted = fit_to(g, variable, value, "a value");
     if (fitted < 0) return;

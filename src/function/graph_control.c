@@ -55,7 +55,7 @@ static artel_status call(artel_graph *g, artel_trace_fn *trace, void *user, cons
         return g->graph->status;
     }
     for (int i = 0; i < count; i++) {
-        if (!artel__graph_place(g, out[i])) return g->graph->status;
+        if (!artel__texts_is(g, out[i]) && !artel__graph_place(g, out[i])) return g->graph->status;
     }
     artel__tape_begin(g, &(artel__tape_entry){.kind = ARTEL__TAPE_LEAVE}, out, count);
     return g->graph->status;
@@ -77,7 +77,7 @@ static bool any_wide(artel_graph *g, const artel_value *list, int count)
 {
     bool wide = false;
     for (int i = 0; i < count && !wide; i++) {
-        const artel__place *place = artel__graph_place(g, list[i]);
+        const artel__place *place = artel__texts_is(g, list[i]) ? NULL : artel__graph_place(g, list[i]);
         wide = place && g->graph->value[place->value].dtype == ARTEL_DTYPE_FLOAT64;
     }
     return wide;
@@ -88,6 +88,7 @@ static void widen_numbers(artel_graph *g, artel_value *state, int count)
 {
     artel__graph *graph = g->graph;
     for (int i = 0; i < count; i++) {
+        if (artel__texts_is(g, state[i])) continue;
         artel__value_id id = artel__graph_take(g, state[i]);
         int32_t node = id < 0 ? -1 : graph->value[id].node;
         bool constant = node >= 0 && graph->node[node].op == &artel__op_constant_def;
@@ -102,9 +103,11 @@ static void widen_numbers(artel_graph *g, artel_value *state, int count)
 static void separate(artel_graph *g, artel_value *state, int count, bool all)
 {
     for (int i = 0; i < count && g->graph->status == ARTEL_OK; i++) {
+        if (artel__texts_is(g, state[i])) continue;
         artel__value_id id = artel__graph_take(g, state[i]);
         bool again = all;
-        for (int k = 0; k < i && !again && id >= 0; k++) again = artel__graph_take(g, state[k]) == id;
+        for (int k = 0; k < i && !again && id >= 0; k++)
+            again = !artel__texts_is(g, state[k]) && artel__graph_take(g, state[k]) == id;
         if (id < 0 || !again || g->graph->value[id].dtype > ARTEL_DTYPE_FLOAT64) continue;
         state[i] = artel__graph_give(g, artel__op_unary(g->graph, ARTEL__UNARY_LINEAR, NULL, id));
     }
@@ -114,6 +117,7 @@ static void separate(artel_graph *g, artel_value *state, int count, bool all)
 static artel_value choose(artel_graph *g, artel__value_id condition, artel_value a, artel_value b)
 {
     artel__graph *graph = g->graph;
+    if (artel__texts_is(g, a) || artel__texts_is(g, b)) return artel__texts_choose(g, condition, a, b);
     artel__value_id one = artel__graph_take(g, a), other = artel__graph_take(g, b);
     if (graph->status < 0) return ARTEL_NO_VALUE;
     if (one == other) return a;

@@ -512,9 +512,13 @@ int artel_graph_op_all(artel_graph *g, const char *name, const artel_value *inpu
         return g->graph->status;
     }
     class_name_of(name, class_name, sizeof class_name);
-    bool text = artel__texts_is(g, inputs[0]) && artel__layer_find(class_name);
+    artel__tape_entry *entry = artel__tape_begin(
+        g, &(artel__tape_entry){.kind = ARTEL__TAPE_OP, .name = name, .settings = attributes}, inputs, count);
+    int texts = artel__texts_op(g, name, class_name, inputs, count, attributes, outputs, most);
+    if (texts) artel__tape_end(g, entry, outputs, texts < most ? texts : most);
+    if (texts) return g->graph->status < 0 ? g->graph->status : texts;
     bool more = artel__graph_has_more(class_name);
-    bool found = text || more || find_operation(g, name, class_name, sizeof class_name);
+    bool found = more || find_operation(g, name, class_name, sizeof class_name);
     json_t *settings = found ? read_attributes(g, name, attributes) : NULL;
     if (!settings) return g->graph->status;
     const artel__place *a = artel__graph_place(g, inputs[0]), *b = count == 2 ? artel__graph_place(g, inputs[1]) : NULL;
@@ -522,10 +526,7 @@ int artel_graph_op_all(artel_graph *g, const char *name, const artel_value *inpu
                    g->graph->value[a->value].domain == ARTEL__DOMAIN_ROW &&
                    g->graph->value[b->value].domain == ARTEL__DOMAIN_GLOBAL &&
                    in_float32(g->graph->value[a->value].dtype, g->graph->value[b->value].dtype);
-    artel__tape_entry *entry = artel__tape_begin(
-        g, &(artel__tape_entry){.kind = ARTEL__TAPE_OP, .name = name, .settings = attributes}, inputs, count);
-    int made = text      ? artel__texts_layer(g, class_name, attributes, inputs, count, outputs)
-               : more    ? artel__graph_more(g, class_name, settings, inputs, count, outputs)
+    int made = more      ? artel__graph_more(g, class_name, settings, inputs, count, outputs)
                : product ? shared_product(g, inputs, outputs)
                          : call_with(g, class_name, settings, inputs, count, outputs, most);
     json_decref(settings);

@@ -7,6 +7,7 @@
 #include "function/direct.h"
 #include "function/function_impl.h"
 #include "function/tape.h"
+#include "function/texts.h"
 #include "op/all_rows.h"
 #include "op/batch_rows.h"
 #include "op/elementwise.h"
@@ -21,9 +22,9 @@ void artel__graph_wrap(artel_graph *out, artel__graph *graph)
     *out = (artel_graph){.ctx = artel__graph_context(graph), .graph = graph};
 }
 
-artel_value artel__graph_give_weights(artel_graph *g, artel__value_id value, int64_t rows, const artel_shape *shape)
+artel_value artel__graph_put(artel_graph *g, const artel__place *place)
 {
-    if (g->graph->status < 0 || value < 0) return ARTEL_NO_VALUE;
+    if (g->graph->status < 0) return ARTEL_NO_VALUE;
     if (g->places == g->capacity) {
         int wider = g->capacity ? 2 * g->capacity : 64;
         artel__place *block = artel__arena_alloc(g->graph->arena, (size_t)wider, sizeof *block);
@@ -35,8 +36,14 @@ artel_value artel__graph_give_weights(artel_graph *g, artel__value_id value, int
         g->place = block;
         g->capacity = wider;
     }
-    g->place[g->places] = (artel__place){value, rows, *shape};
+    g->place[g->places] = *place;
     return g->places++;
+}
+
+artel_value artel__graph_give_weights(artel_graph *g, artel__value_id value, int64_t rows, const artel_shape *shape)
+{
+    if (value < 0) return ARTEL_NO_VALUE;
+    return artel__graph_put(g, &(artel__place){.value = value, .rows = rows, .shape = *shape});
 }
 
 artel_value artel__graph_give(artel_graph *g, artel__value_id value)
@@ -60,7 +67,8 @@ artel_value artel__graph_refuse(artel_graph *g, artel_status status, const char 
 const artel__place *artel__graph_place(artel_graph *g, artel_value value)
 {
     if (g->graph->status < 0) return NULL;
-    if (value >= 0 && value < g->places) return &g->place[value];
+    if (value >= 0 && value < g->places)
+        return !g->place[value].text || artel__texts_feed(g, &g->place[value]) ? &g->place[value] : NULL;
     artel__graph_refuse(g, ARTEL_ERROR_INVALID, "graph", "use values that this graph has given",
                         "%d is no value of this graph", (int)value);
     return NULL;
@@ -71,11 +79,6 @@ artel__value_id artel__graph_take(artel_graph *g, artel_value value)
     const artel__place *place = artel__graph_place(g, value);
     if (!place) return ARTEL__NO_VALUE;
     const artel__value *found = &g->graph->value[place->value];
-    if (found->dtype == ARTEL_DTYPE_STRING) {
-        artel__graph_refuse(g, ARTEL_ERROR_UNSUPPORTED, "text", "give it to a model that takes text",
-                            "operations take numbers, and this value is an argument of text");
-        return ARTEL__NO_VALUE;
-    }
     if (found->layout == ARTEL__LAYOUT_PLAIN && artel__shape_equal(&found->shape, &place->shape)) return place->value;
     if (found->layout == ARTEL__LAYOUT_PLAIN) return artel__op_reshape(g->graph, place->value, &place->shape);
     return artel__op_reshape(g->graph, artel__op_plain(g->graph, place->value, place->rows), &place->shape);
@@ -99,10 +102,11 @@ artel_status artel_graph_describe(const artel_graph *g, artel_value value, artel
     if (value < 0 || value >= g->places)
         return artel__fail(g->ctx, ARTEL_ERROR_INVALID, "graph", "use values that this graph has given",
                            "%d is no value of this graph", (int)value);
-    const artel__value *found = &g->graph->value[g->place[value].value];
-    if (dtype) *dtype = found->dtype;
+    const artel__text_value *text = g->place[value].text;
+    const artel__value *found = text ? NULL : &g->graph->value[g->place[value].value];
+    if (dtype) *dtype = text ? text->row.dtype : found->dtype;
     if (shape) *shape = g->place[value].shape;
-    if (rows) *rows = found->domain == ARTEL__DOMAIN_ROW;
+    if (rows) *rows = text ? text->rows : found->domain == ARTEL__DOMAIN_ROW;
     return ARTEL_OK;
 }
 
@@ -120,11 +124,13 @@ artel_value artel_graph_constant(artel_graph *g, artel_dtype dtype, const artel_
     if (!shape || !elements)
         return artel__graph_refuse(g, ARTEL_ERROR_INVALID, "constant", "give both",
                                    "the shape or the elements are NULL");
-    if (!artel__computes_with(dtype))
-        return artel__graph_refuse(g, ARTEL_ERROR_UNSUPPORTED, "constant", "use float32, float64, int32 or bool",
-                                   "a constant of %s", artel_dtype_name(dtype));
+    if (!artel__computes_with(dtype) && dtype != ARTEL_DTYPE_STRING)
+        return artel__graph_refuse(g, ARTEL_ERROR_UNSUPPORTED, "constant",
+                                   "use float32, float64, int32, bool or string", "a constant of %s",
+                                   artel_dtype_name(dtype));
     if (shape->rank < 0 || shape->rank > ARTEL_MAX_RANK || artel_shape_count(shape) < 0)
         return artel__graph_refuse(g, ARTEL_ERROR_INVALID, "constant", "use 0 to 8 axes", "this shape is none");
+    if (dtype == ARTEL_DTYPE_STRING) return artel__texts_constant(g, shape, elements);
     artel__value_id value = artel__op_constant(g->graph, dtype, shape, elements);
     if (value < 0) return ARTEL_NO_VALUE;
     const artel__constant_attributes *made = g->graph->node[g->graph->value[value].node].attributes;
@@ -157,10 +163,7 @@ artel_value artel_graph_variable(artel_graph *g, artel_variable *variable)
                                    !g->strategy ? "a strategy's, and this is a part of a model"
                                    : variable   ? "another strategy's"
                                                 : "NULL");
-    if (variable->words) {
-        g->graph->status = artel__words_refuse(variable, "functions");
-        return ARTEL_NO_VALUE;
-    }
+    if (variable->words) return artel__texts_variable(g, variable);
     const artel__variable *declared = &g->strategy->variables.item[variable->index];
     artel__tape_entry *entry =
         artel__tape_begin(g, &(artel__tape_entry){.kind = ARTEL__TAPE_VARIABLE, .which = variable->index}, NULL, 0);
@@ -307,6 +310,7 @@ static artel__value_id gather_rows(artel__graph *graph, artel__value_id rows)
 artel_value artel_graph_gather(artel_graph *g, artel_value rows)
 {
     if (!g || g->graph->status < 0) return ARTEL_NO_VALUE;
+    if (artel__texts_is(g, rows)) return artel__texts_gather(g, rows);
     artel__value_id value = artel__graph_take(g, rows);
     if (!takes_rows(g, "gather", value)) return ARTEL_NO_VALUE;
     if (!g->strategy) /* a model is built before anybody knows how large batches are */

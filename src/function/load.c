@@ -10,6 +10,7 @@ typedef struct loader {
     artel__saved saved;
     artel_strategy *strategy;
     artel_variable **variable; /* by number; NULL: a model's own */
+    artel_variable **words;
     artel_model **model;
     artel_optimizer **optimizer;
 } loader;
@@ -120,12 +121,15 @@ static artel_status load_items(loader *l, const json_t *record)
         const json_t *item = json_array_get(list, i);
         ARTEL_TRY(json_object_get(item, "model") ? load_model(l, item) : load_variable(l, item));
     }
-    int models = s->adopted ? s->adopted->number + 1 : 0;
+    int models = s->adopted ? s->adopted->number + 1 : 0, words = s->words ? artel__words_number(s->words) + 1 : 0;
     l->saved.count[ARTEL__SAVED_VARIABLES] = s->variables.count;
     l->saved.count[ARTEL__SAVED_MODELS] = models;
+    l->saved.count[ARTEL__SAVED_WORDS] = words;
     l->variable = artel__arena_alloc(&l->saved.arena, (size_t)s->variables.count + 1, sizeof(artel_variable *));
     l->model = artel__arena_alloc(&l->saved.arena, (size_t)models + 1, sizeof(artel_model *));
+    l->words = artel__arena_alloc(&l->saved.arena, (size_t)words + 1, sizeof(artel_variable *));
     ARTEL_TRY(artel__arena_status(&l->saved.arena));
+    for (artel_variable *v = s->words; v; v = v->next) l->words[--words] = v;
     for (artel_variable *v = s->variable; v; v = v->next) l->variable[v->index] = v;
     for (artel__adopted *a = s->adopted; a; a = a->next) l->model[a->number] = a->model;
     return ARTEL_OK;
@@ -237,6 +241,7 @@ static artel_status load_function(loader *l, const json_t *from)
     o.arguments = argument;
     artel__replay replay = {.saved = s,
                             .variable = l->variable,
+                            .words = l->words,
                             .model = l->model,
                             .optimizer = l->optimizer,
                             .at = tape.first,

@@ -20,11 +20,11 @@ static int64_t rows_of_replica(const artel_function *f, int index)
 static artel_status open_gathers(artel_function *f, artel__function_replica *replica)
 {
     artel_strategy *s = f->strategy;
-    replica->gathered = artel__arena_alloc(&f->place, (size_t)f->outputs + 1, sizeof *replica->gathered);
-    replica->gathered_bytes = artel__arena_alloc(&f->place, (size_t)f->outputs + 1, sizeof *replica->gathered_bytes);
+    replica->gathered = artel__arena_alloc(&f->place, (size_t)f->results + 1, sizeof *replica->gathered);
+    replica->gathered_bytes = artel__arena_alloc(&f->place, (size_t)f->results + 1, sizeof *replica->gathered_bytes);
     ARTEL_TRY(artel__arena_status(&f->place));
-    for (int i = 0; i < f->outputs; i++) {
-        const artel__value *value = &f->graph.value[f->graph.kept[i]];
+    for (int i = 0; i < f->results; i++) {
+        const artel__value *value = &f->graph.value[f->graph.kept[f->result[i].kept]];
         if (value->domain != ARTEL__DOMAIN_ROW) continue;
         size_t bytes = (size_t)(value->storage * s->options.batch_size) * artel_dtype_size(value->dtype) + 64;
         ARTEL_TRY(artel__alloc_aligned(s->ctx, bytes, "outputs", &replica->gathered[i]));
@@ -78,7 +78,7 @@ void artel__function_unplace(artel_function *f)
         for (int i = 0; replica->bytes && i < f->fed; i++) {
             if (replica->bytes[i]) artel__free_aligned(s->ctx, replica->buffer[i], replica->bytes[i]);
         }
-        for (int i = 0; replica->gathered_bytes && i < f->outputs; i++) {
+        for (int i = 0; replica->gathered_bytes && i < f->results; i++) {
             if (replica->gathered_bytes[i])
                 artel__free_aligned(s->ctx, replica->gathered[i], replica->gathered_bytes[i]);
         }
@@ -125,6 +125,7 @@ void artel__function_destroy(artel_function *f)
 {
     artel_context *ctx = f->strategy->ctx;
     artel__function_unplace(f);
+    artel__texts_end(f);
     artel__arena_fini(&f->place);
     artel__text_fini(&f->text);
     artel__arena_fini(&f->arena);

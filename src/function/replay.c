@@ -77,6 +77,12 @@ static artel_status play_variable(const played *p)
     return ARTEL_OK;
 }
 
+static artel_status play_words(const played *p)
+{
+    p->out[0] = artel_graph_variable(p->graph, p->replay->words[p->entry->which]);
+    return ARTEL_OK;
+}
+
 static artel_status play_call(const played *p)
 {
     return artel_graph_call(p->graph, p->replay->model[p->entry->which], p->in, p->entry->inputs, p->out,
@@ -130,6 +136,12 @@ static artel_status play_gradients(const played *p)
 static artel_status play_assign(const played *p)
 {
     artel_graph_assign(p->graph, p->replay->variable[p->entry->which], p->in[0]);
+    return ARTEL_OK;
+}
+
+static artel_status play_assign_words(const played *p)
+{
+    artel_graph_assign(p->graph, p->replay->words[p->entry->which], p->in[0]);
     return ARTEL_OK;
 }
 
@@ -240,6 +252,7 @@ static const struct {
     [ARTEL__TAPE_NORMAL] = {play_normal, 1, 1},   [ARTEL__TAPE_REDUCE] = {play_reduce, 1, 1},
     [ARTEL__TAPE_GATHER] = {play_gather, 1, 1},   [ARTEL__TAPE_GRADIENTS] = {play_gradients, ANY, ANY},
     [ARTEL__TAPE_ASSIGN] = {play_assign, 1, 0},   [ARTEL__TAPE_APPLY] = {play_apply, ANY, 0},
+    [ARTEL__TAPE_WORDS] = {play_words, 0, 1},     [ARTEL__TAPE_ASSIGN_WORDS] = {play_assign_words, 1, 0},
     [ARTEL__TAPE_CUSTOM] = {play_custom, ANY, 1}, [ARTEL__TAPE_CHOOSE] = {play_choose, 1, ANY},
     [ARTEL__TAPE_LOOP] = {play_loop, ANY, ANY},   [ARTEL__TAPE_SCAN] = {play_scan, ANY, ANY},
 };

@@ -73,10 +73,13 @@ static artel_status check_call(const artel_function *f, const artel_array *in, i
                            "%d inputs and %d outputs; it has %d and %d", inputs, outputs, f->arguments, f->outputs);
     ARTEL_TRY(artel__function_check(f, in, inputs, rows));
     for (int i = 0; i < outputs; i++) {
-        const artel__value *value = &f->graph.value[f->graph.kept[i]];
-        if (out[i].data && out[i].dtype != value->dtype)
+        artel_dtype dtype;
+        artel_shape shape;
+        bool rows_of_it;
+        artel__function_describe(f, i, &dtype, &shape, &rows_of_it);
+        if (out[i].data && out[i].dtype != dtype)
             return artel__fail(ctx, ARTEL_ERROR_INVALID, f->name, "give outputs their own element type",
-                               "output %d is %s, the array %s", i, artel_dtype_name(value->dtype),
+                               "output %d is %s, the array %s", i, artel_dtype_name(dtype),
                                artel_dtype_name(out[i].dtype));
     }
     if (artel__cancelled(ctx))
@@ -91,9 +94,10 @@ static void copy_in(const call *c, artel__function_replica *replica)
 {
     const artel_function *f = c->function;
     for (int i = f->arguments; i < f->fed; i++) {
-        size_t row = (size_t)artel_shape_count(&f->argument[i].shape) * artel_dtype_size(f->argument[i].dtype);
-        memcpy(replica->buffer[i], (const char *)artel__texts_fed(f, i) + (size_t)replica->fold.row * row,
-               (size_t)replica->fold.rows * row);
+        const artel__function_argument *a = &f->argument[i];
+        size_t row = (size_t)artel_shape_count(&a->shape) * artel_dtype_size(a->dtype);
+        size_t first = a->shared ? 0 : (size_t)replica->fold.row, rows = a->shared ? 1 : (size_t)replica->fold.rows;
+        memcpy(replica->buffer[i], (const char *)artel__texts_fed(f, i) + first * row, rows * row);
     }
     for (int i = 0; i < f->arguments; i++) {
         const artel__function_argument *a = &f->argument[i];
@@ -108,16 +112,24 @@ static void copy_in(const call *c, artel__function_replica *replica)
     }
 }
 
+/* Where a result of the graph goes; NULL: nobody wants it. */
+static void *target(const call *c, const artel__function_result *result)
+{
+    return result->text ? artel__text_target(result->text) : c->out[result->output].data;
+}
+
 static void copy_out(const call *c, const artel__function_replica *replica, int index)
 {
     const artel_function *f = c->function;
-    for (int i = 0; i < f->outputs; i++) {
-        const artel__value *value = &f->graph.value[f->graph.kept[i]];
+    for (int i = 0; i < f->results; i++) {
+        const artel__function_result *result = &f->result[i];
+        const artel__value *value = &f->graph.value[f->graph.kept[result->kept]];
         bool rows = value->domain == ARTEL__DOMAIN_ROW, far = f->strategy->ranks > f->strategy->plan.replicas;
-        if (!c->out[i].data || (rows ? far : index > 0)) continue; /* rows of several tasks are gathered */
+        char *to = target(c, result);
+        if (!to || (rows ? far : index > 0)) continue; /* rows of several tasks are gathered */
         size_t bytes = (size_t)artel_shape_count(&value->shape) * artel_dtype_size(value->dtype);
-        char *to = (char *)c->out[i].data + (rows ? (size_t)replica->fold.row * bytes : 0);
-        memcpy(to, artel__execution_read(replica->run, i), bytes * (size_t)(rows ? replica->fold.rows : 1));
+        if (rows) to += (size_t)replica->fold.row * bytes;
+        memcpy(to, artel__execution_read(replica->run, result->kept), bytes * (size_t)(rows ? replica->fold.rows : 1));
     }
 }
 
@@ -126,14 +138,16 @@ static artel_status gather(const call *c, artel__function_replica *replica, int 
                            const artel__comm *comm)
 {
     artel_function *f = c->function;
-    for (int i = 0; i < f->outputs; i++) {
-        const artel__value *value = &f->graph.value[f->graph.kept[i]];
-        if (value->domain != ARTEL__DOMAIN_ROW || !c->out[i].data) continue;
+    for (int i = 0; i < f->results; i++) {
+        const artel__function_result *result = &f->result[i];
+        const artel__value *value = &f->graph.value[f->graph.kept[result->kept]];
+        void *to = target(c, result);
+        if (value->domain != ARTEL__DOMAIN_ROW || !to) continue;
         artel__comm_segment segment = {.kind = ARTEL__COLLECTIVE_GATHER,
                                        .dtype = value->dtype,
                                        .count = value->storage,
-                                       .in = artel__execution_read(replica->run, i),
-                                       .out = index == 0 ? c->out[i].data : replica->gathered[i]};
+                                       .in = artel__execution_read(replica->run, result->kept),
+                                       .out = index == 0 ? to : replica->gathered[i]};
         ARTEL_TRY(comm->ops->all_reduce(comm->self, step, f->graph.nodes + i, &segment, 1));
     }
     return ARTEL_OK;
@@ -145,6 +159,14 @@ static artel_status hand_out(const call *c, artel__function_replica *replica, in
     artel_strategy *s = c->function->strategy;
     copy_out(c, replica, index);
     return comm && s->ranks > s->plan.replicas ? gather(c, replica, index, step, comm) : ARTEL_OK;
+}
+
+/* That all are well so far. */
+static artel_status agree(const artel__comm *comm, const artel__function_replica *replica, artel_status status)
+{
+    if (!comm || (status < 0 && !replica->faulted)) return status;
+    artel_status agreed = comm->ops->barrier(comm->self, status == ARTEL_OK);
+    return status == ARTEL_OK ? agreed : status;
 }
 
 static void enter(const artel_strategy *s, int index, artel__member_phase phase)
@@ -175,11 +197,11 @@ static artel_status compute(const call *c, artel__function_replica *replica, int
     replica->faulted = status == ARTEL_OK && artel__execution_fault(replica->run)->node >= 0;
     if (replica->faulted) status = ARTEL_ERROR_INVALID;
     if (status == ARTEL_OK) status = hand_out(c, replica, index, &step, comm);
-    if (comm && (status == ARTEL_OK || replica->faulted)) {
-        artel_status agreed = comm->ops->barrier(comm->self, status == ARTEL_OK);
-        if (status == ARTEL_OK) status = agreed;
+    if (artel__texts_follow(f)) {
+        ARTEL_TRY(agree(comm, replica, status));
+        status = index == 0 ? artel__texts_run_late(f, c->rows) : ARTEL_OK; /* of all results, once a task */
     }
-    ARTEL_TRY(status);
+    ARTEL_TRY(agree(comm, replica, status));
     enter(s, index, ARTEL__MEMBER_APPLY);
     artel__execution_apply(replica->run, &step);
     replica->applied = true;
@@ -261,7 +283,9 @@ artel_status artel__function_execute(artel_function *f, const artel_array *in, c
     ARTEL_TRY(artel__texts_run(f, in, rows));
     for (int r = 0; r < f->strategy->plan.replicas; r++) f->replica[r].faulted = f->replica[r].applied = false;
     artel__crew_work(f->strategy->crew, run_replica, &c);
-    return join_status(f);
+    ARTEL_TRY(join_status(f));
+    artel__texts_hand_out(f, out, rows);
+    return ARTEL_OK;
 }
 
 /* -- memory that is measured -- */
@@ -286,9 +310,12 @@ static artel_status check_inputs(const artel_function *f, const artel_function_c
 static artel_status check_outputs(const artel_function *f, const artel_function_call *given, int64_t rows)
 {
     for (int i = 0; i < given->output_count; i++) {
-        const artel__value *value = &f->graph.value[f->graph.kept[i]];
-        size_t one = (size_t)artel_shape_count(&value->shape) * artel_dtype_size(value->dtype),
-               needed = value->domain == ARTEL__DOMAIN_ROW ? one * (size_t)rows : one;
+        artel_dtype dtype;
+        artel_shape shape;
+        bool by_row;
+        artel__function_describe(f, i, &dtype, &shape, &by_row);
+        size_t one = (size_t)artel_shape_count(&shape) * artel__cell_size(dtype),
+               needed = by_row ? one * (size_t)rows : one;
         if (given->outputs[i].data) ARTEL_TRY(check_bytes(f, "output", i, given->output_bytes[i], needed));
     }
     return ARTEL_OK;

@@ -9,17 +9,19 @@
 
 /* By number in the strategy: whether it is used, then its number in the file or -1. */
 typedef struct uses {
-    int *variable, *model, *optimizer;
-    int models, optimizers;
+    int *variable, *model, *optimizer, *words;
+    int models, optimizers, word_count;
 } uses;
 
 static artel_status make_uses(artel__saved *saved, const artel_strategy *s, uses *u)
 {
     *u = (uses){.models = s->adopted ? s->adopted->number + 1 : 0,
-                .optimizers = s->optimizer ? s->optimizer->number + 1 : 0};
+                .optimizers = s->optimizer ? s->optimizer->number + 1 : 0,
+                .word_count = s->words ? artel__words_number(s->words) + 1 : 0};
     u->variable = artel__arena_alloc(&saved->arena, (size_t)s->variables.count + 1, sizeof *u->variable);
     u->model = artel__arena_alloc(&saved->arena, (size_t)u->models + 1, sizeof *u->model);
     u->optimizer = artel__arena_alloc(&saved->arena, (size_t)u->optimizers + 1, sizeof *u->optimizer);
+    u->words = artel__arena_alloc(&saved->arena, (size_t)u->word_count + 1, sizeof *u->words);
     return artel__arena_status(&saved->arena);
 }
 
@@ -27,6 +29,7 @@ static void mark(uses *u, const artel_strategy *s, const artel_function *f)
 {
     for (const artel__tape_entry *e = f->tape->first; e; e = e->next) {
         if (e->kind == ARTEL__TAPE_VARIABLE || e->kind == ARTEL__TAPE_ASSIGN) u->variable[e->which] = 1;
+        if (e->kind == ARTEL__TAPE_WORDS || e->kind == ARTEL__TAPE_ASSIGN_WORDS) u->words[e->which] = 1;
         if (e->kind == ARTEL__TAPE_CALL) u->model[e->which] = 1;
         if (e->kind == ARTEL__TAPE_APPLY) u->optimizer[e->which] = 1;
     }
@@ -52,6 +55,7 @@ static void number_all(uses *u, const artel_strategy *s)
     number(u->variable, s->variables.count);
     number(u->model, u->models);
     number(u->optimizer, u->optimizers);
+    number(u->words, u->word_count);
 }
 
 /* -- records of things -- */
@@ -69,6 +73,16 @@ static json_t *values_record(artel__saved *saved, const artel_strategy *s, int v
     artel__saved_set(saved, object, "name", json_string(v->name));
     artel__saved_put(saved, object, v->dtype, &v->shape, plain);
     artel__free(s->ctx, plain);
+    return object;
+}
+
+static json_t *words_record(artel__saved *saved, const artel_strategy *s, int number)
+{
+    const artel_variable *v = s->words;
+    while (artel__words_number(v) != number) v = v->next;
+    json_t *object = json_object();
+    artel__saved_set(saved, object, "name", json_string(artel__words_name(v->words)));
+    artel__saved_put(saved, object, ARTEL_DTYPE_STRING, artel__words_shape(v->words), artel__words_elements(v));
     return object;
 }
 
@@ -103,6 +117,9 @@ static json_t *items_record(artel__saved *saved, const artel_strategy *s, const 
         }
         if (a && u->model[m] >= 0) artel__saved_add(saved, list, model_record(saved, s, a));
         if (a) at = a->base + a->model->nn->variables->count;
+    }
+    for (int w = 0; w < u->word_count; w++) {
+        if (u->words[w] >= 0) artel__saved_add(saved, list, words_record(saved, s, w));
     }
     return list;
 }
@@ -219,6 +236,7 @@ static artel_status save(artel__saved *saved, artel_strategy *s, artel_function 
     saved->number[ARTEL__SAVED_VARIABLES] = u.variable;
     saved->number[ARTEL__SAVED_MODELS] = u.model;
     saved->number[ARTEL__SAVED_OPTIMIZERS] = u.optimizer;
+    saved->number[ARTEL__SAVED_WORDS] = u.words;
     json_t *record = whole_record(saved, s, functions, count, &u);
     artel_status status = ARTEL_OK;
     if (artel_context_error(s->ctx)->status == ARTEL_ERROR_NO_MEMORY)

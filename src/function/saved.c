@@ -124,6 +124,16 @@ json_t *artel__saved_dims(artel__saved *s, const artel_shape *shape)
     return list;
 }
 
+/* Lengths as int64, then the bytes of all. */
+static void put_strings(artel__saved *s, const artel_string *from, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        int64_t length = (int64_t)from[i].length;
+        artel__text_append_bytes(&s->values, &length, sizeof length);
+    }
+    for (int64_t i = 0; i < count; i++) artel__text_append_bytes(&s->values, from[i].bytes, from[i].length);
+}
+
 void artel__saved_put(artel__saved *s, json_t *object, artel_dtype dtype, const artel_shape *shape,
                       const void *elements)
 {
@@ -131,7 +141,10 @@ void artel__saved_put(artel__saved *s, json_t *object, artel_dtype dtype, const 
     artel__saved_set(s, object, "dtype", json_string(artel_dtype_name(dtype)));
     artel__saved_set(s, object, "shape", artel__saved_dims(s, shape));
     artel__saved_set(s, object, "at", json_integer((json_int_t)s->values.length));
-    artel__text_append_bytes(&s->values, elements, (size_t)artel_shape_count(shape) * artel_dtype_size(dtype));
+    if (dtype == ARTEL_DTYPE_STRING)
+        put_strings(s, elements, artel_shape_count(shape));
+    else
+        artel__text_append_bytes(&s->values, elements, (size_t)artel_shape_count(shape) * artel_dtype_size(dtype));
 }
 
 /* -- taking apart -- */
@@ -195,17 +208,37 @@ artel_status artel__saved_shape(const artel__saved *s, const json_t *object, art
     return ARTEL_OK;
 }
 
-artel_status artel__saved_get(const artel__saved *s, const json_t *object, artel_dtype *dtype, artel_shape *shape,
+static artel_status get_strings(artel__saved *s, int64_t at, int64_t count, const void **out)
+{
+    uint64_t left = s->size - (uint64_t)at;
+    if ((uint64_t)count > left / sizeof(int64_t)) return artel__saved_damaged(s, "at", "more strings than there are");
+    const char *bytes = (const char *)s->bytes + at + count * (int64_t)sizeof(int64_t);
+    artel_string *made = artel__arena_alloc(&s->arena, (size_t)count + 1, sizeof *made);
+    if (!made) return ARTEL_ERROR_NO_MEMORY;
+    left -= (uint64_t)count * sizeof(int64_t);
+    for (int64_t i = 0; i < count; i++) {
+        int64_t length;
+        memcpy(&length, s->bytes + at + i * (int64_t)sizeof length, sizeof length);
+        if (length < 0 || (uint64_t)length > left) return artel__saved_damaged(s, "at", "strings longer than the file");
+        made[i] = (artel_string){bytes, (size_t)length};
+        bytes += length;
+        left -= (uint64_t)length;
+    }
+    *out = made;
+    return ARTEL_OK;
+}
+
+artel_status artel__saved_get(artel__saved *s, const json_t *object, artel_dtype *dtype, artel_shape *shape,
                               const void **out)
 {
     const char *name = NULL;
     int64_t at = 0;
     ARTEL_TRY(artel__saved_string(s, object, "dtype", &name));
-    if (artel_dtype_parse(name, dtype) < 0 || artel_dtype_size(*dtype) == 0)
-        return artel__saved_damaged(s, "dtype", "no element type");
+    if (artel_dtype_parse(name, dtype) < 0) return artel__saved_damaged(s, "dtype", "no element type");
     ARTEL_TRY(artel__saved_shape(s, object, shape));
     ARTEL_TRY(artel__saved_integer(s, object, "at", 0, (int64_t)s->size, &at));
-    uint64_t left = (s->size - (uint64_t)at) / artel_dtype_size(*dtype);
+    if (*dtype == ARTEL_DTYPE_STRING && at % ALIGNMENT == 0) return get_strings(s, at, artel_shape_count(shape), out);
+    uint64_t left = artel_dtype_size(*dtype) ? (s->size - (uint64_t)at) / artel_dtype_size(*dtype) : 0;
     if (at % ALIGNMENT != 0 || (uint64_t)artel_shape_count(shape) > left)
         return artel__saved_damaged(s, "at", "more elements than there are in the file");
     for (int64_t i = 0; *dtype == ARTEL_DTYPE_BOOL && i < artel_shape_count(shape); i++) {

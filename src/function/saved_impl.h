@@ -20,6 +20,7 @@ typedef enum artel__saved_thing {
     ARTEL__SAVED_VARIABLES,
     ARTEL__SAVED_MODELS,
     ARTEL__SAVED_OPTIMIZERS,
+    ARTEL__SAVED_WORDS, /* variables of strings */
     ARTEL__SAVED_THINGS
 } artel__saved_thing;
 
@@ -64,8 +65,8 @@ artel_status artel__saved_string(const artel__saved *saved, const json_t *object
 artel_status artel__saved_flag(const artel__saved *saved, const json_t *object, const char *key, bool *out);
 artel_status artel__saved_list(const artel__saved *saved, const json_t *object, const char *key, const json_t **out);
 artel_status artel__saved_shape(const artel__saved *saved, const json_t *object, artel_shape *out);
-/* "dtype", "shape" and the elements, borrowed from the file's. */
-artel_status artel__saved_get(const artel__saved *saved, const json_t *object, artel_dtype *dtype, artel_shape *shape,
+/* "dtype", "shape" and the elements, borrowed from the file's; of strings a list in the arena. */
+artel_status artel__saved_get(artel__saved *saved, const json_t *object, artel_dtype *dtype, artel_shape *shape,
                               const void **out);
 
 /* -- tape_json.c -- */
@@ -80,6 +81,7 @@ artel_status artel__tape_read(artel__saved *saved, const json_t *list, artel__ta
 typedef struct artel__replay {
     artel__saved *saved;
     artel_variable *const *variable; /* by number; NULL: a model's own */
+    artel_variable *const *words;
     artel_model *const *model;
     artel_optimizer *const *optimizer;
     const artel__tape_entry *at; /* the next call */

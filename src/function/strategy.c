@@ -92,6 +92,7 @@ void artel_strategy_destroy(artel_strategy *s)
         if (a->owned) artel_model_destroy(a->model);
     }
     for (artel__adopted *a = s->text_layer; a; a = a->next) artel_model_destroy(a->model);
+    artel_strategy_destroy(s->moves);
     artel__words_end(s);
     artel__arena_fini(&s->arena);
     artel__free(ctx, s);

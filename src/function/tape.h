@@ -15,6 +15,7 @@ typedef enum artel__tape_kind {
     ARTEL__TAPE_CONSTANT,
     ARTEL__TAPE_NUMBER, /* that is no float32 number */
     ARTEL__TAPE_VARIABLE,
+    ARTEL__TAPE_WORDS, /* a variable of strings */
     ARTEL__TAPE_CALL,
     ARTEL__TAPE_LOSS,
     ARTEL__TAPE_DROPOUT,
@@ -24,6 +25,7 @@ typedef enum artel__tape_kind {
     ARTEL__TAPE_GATHER,
     ARTEL__TAPE_GRADIENTS,
     ARTEL__TAPE_ASSIGN,
+    ARTEL__TAPE_ASSIGN_WORDS,
     ARTEL__TAPE_APPLY,
     ARTEL__TAPE_CUSTOM,
     ARTEL__TAPE_CHOOSE,

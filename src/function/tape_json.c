@@ -12,6 +12,7 @@ typedef enum form {
     FORM_VARIABLE, /* numbers of the strategy become those of the file */
     FORM_MODEL,
     FORM_OPTIMIZER,
+    FORM_WORDS,
     FORM_REDUCTION,
     FORM_INTEGER,
     FORM_REAL,
@@ -35,6 +36,7 @@ static const struct {
     [ARTEL__TAPE_CONSTANT] = {"constant", {{"at", FORM_ELEMENTS, AT(elements)}}},
     [ARTEL__TAPE_NUMBER] = {"number", {{"number", FORM_REAL, AT(number[0])}}},
     [ARTEL__TAPE_VARIABLE] = {"variable", {{"variable", FORM_VARIABLE, AT(which)}}},
+    [ARTEL__TAPE_WORDS] = {"words", {{"words", FORM_WORDS, AT(which)}}},
     [ARTEL__TAPE_CALL] = {"call", {{"model", FORM_MODEL, AT(which)}}},
     [ARTEL__TAPE_LOSS] = {"loss", {{"name", FORM_TEXT, AT(name)}}},
     [ARTEL__TAPE_DROPOUT] = {"dropout", {{"rate", FORM_REAL, AT(number[0])}}},
@@ -48,6 +50,7 @@ static const struct {
     [ARTEL__TAPE_GATHER] = {"gather", {{.name = NULL}}},
     [ARTEL__TAPE_GRADIENTS] = {"gradients", {{.name = NULL}}},
     [ARTEL__TAPE_ASSIGN] = {"assign", {{"variable", FORM_VARIABLE, AT(which)}}},
+    [ARTEL__TAPE_ASSIGN_WORDS] = {"assign words", {{"words", FORM_WORDS, AT(which)}}},
     [ARTEL__TAPE_APPLY] = {"apply", {{"optimizer", FORM_OPTIMIZER, AT(which)}}},
     [ARTEL__TAPE_CUSTOM] = {"custom", {{"name", FORM_TEXT, AT(name)}}},
     [ARTEL__TAPE_CHOOSE] = {"choose", {{.name = NULL}}},
@@ -79,8 +82,7 @@ static void write_field(artel__saved *s, json_t *object, const field *f, const a
     case FORM_VARIABLE:
     case FORM_MODEL:
     case FORM_OPTIMIZER:
-        value = json_integer(s->number[f->form - FORM_VARIABLE + ARTEL__SAVED_VARIABLES][e->which]);
-        break;
+    case FORM_WORDS: value = json_integer(s->number[f->form - FORM_VARIABLE + ARTEL__SAVED_VARIABLES][e->which]); break;
     case FORM_REDUCTION: value = json_string(reductions[e->which]); break;
     case FORM_INTEGER: value = json_integer(*(const int *)at); break;
     case FORM_REAL: value = artel__json_real(*(const double *)at); break;
@@ -147,7 +149,7 @@ static artel_status read_reduction(const artel__saved *s, const json_t *object, 
     return artel__saved_damaged(s, key, "no reduction");
 }
 
-static artel_status read_field(const artel__saved *s, const json_t *object, const field *f, artel__tape_entry *e)
+static artel_status read_field(artel__saved *s, const json_t *object, const field *f, artel__tape_entry *e)
 {
     void *at = (char *)e + f->offset;
     int64_t number = 0;
@@ -165,6 +167,7 @@ static artel_status read_field(const artel__saved *s, const json_t *object, cons
     case FORM_VARIABLE:
     case FORM_MODEL:
     case FORM_OPTIMIZER:
+    case FORM_WORDS:
         ARTEL_TRY(artel__saved_integer(s, object, f->name, 0,
                                        s->count[f->form - FORM_VARIABLE + ARTEL__SAVED_VARIABLES] - 1, &number));
     }

@@ -1,16 +1,157 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text in functions.
- *
- * Strings exist in no graph. A model that takes them is called with arguments of the function, and those of its layers
- * that make numbers of text are a program of row functions (nn/ahead.h), which a run computes of the caller's rows
- * before its replicas begin: on every task of all rows, so that all fail where one does. The results are inputs of the
- * graph behind the arguments, and nothing else knows of text.
- */
+/* Text while a function is traced: values outside of the graph, those that the graph is fed, models that take text,
+ * outputs. See texts.h. */
+#include "function/texts.h"
+
 #include <string.h>
 
-#include "function/function_impl.h"
+#include "op/elementwise.h"
+#include "op/node_attributes.h"
 
-/* -- tracing -- */
+/* -- values and steps -- */
+
+artel_status artel__texts_create(artel_graph *g, int arguments)
+{
+    artel__texts *t = artel__arena_alloc(g->graph->arena, 1, sizeof *t);
+    if (!t) return ARTEL_ERROR_NO_MEMORY;
+    *t = (artel__texts){.arguments = arguments, .value_end = &t->value, .step_end = &t->step};
+    g->texts = t;
+    return ARTEL_OK;
+}
+
+artel__text_value *artel__text_value_new(artel_graph *g, artel_dtype dtype, const artel_shape *row, bool rows,
+                                         const char *name)
+{
+    artel__text_value *v = artel__arena_alloc(g->graph->arena, 1, sizeof *v);
+    if (!v) {
+        g->graph->status = ARTEL_ERROR_NO_MEMORY;
+        return NULL;
+    }
+    *v = (artel__text_value){
+        .name = name, .rows = rows, .argument = -1, .input = -1, .kept = -1, .place = ARTEL_NO_VALUE};
+    artel__cells_describe(&v->row, dtype, row);
+    artel__text_init(&v->text, g->ctx);
+    *g->texts->value_end = v;
+    g->texts->value_end = &v->next;
+    return v;
+}
+
+artel__text_step *artel__text_step_new(artel_graph *g, artel__text_step_fn *run, const char *name, int inputs,
+                                       int outputs)
+{
+    artel__arena *arena = g->graph->arena;
+    artel__text_step *s = artel__arena_alloc(arena, 1, sizeof *s);
+    artel__text_value **in = artel__arena_alloc(arena, (size_t)inputs + 1, sizeof *in);
+    artel__text_value **out = artel__arena_alloc(arena, (size_t)outputs + 1, sizeof *out);
+    const char *copy = artel__arena_strdup(arena, name);
+    if (!s || !in || !out || !copy) {
+        g->graph->status = ARTEL_ERROR_NO_MEMORY;
+        return NULL;
+    }
+    *s = (artel__text_step){.run = run, .name = copy, .in = in, .out = out, .inputs = inputs, .outputs = outputs};
+    *g->texts->step_end = s;
+    g->texts->step_end = &s->next;
+    return s;
+}
+
+artel_value artel__text_give(artel_graph *g, artel__text_value *v)
+{
+    if (!v || g->graph->status < 0) return ARTEL_NO_VALUE;
+    return artel__graph_put(g, &(artel__place){.value = ARTEL__NO_VALUE, .shape = v->row.shape, .text = v});
+}
+
+bool artel__text_any_late(artel__text_value *const *values, int count)
+{
+    bool late = false;
+    for (int i = 0; i < count; i++) late = late || (values[i] && values[i]->late);
+    return late;
+}
+
+bool artel__texts_is(const artel_graph *g, artel_value value)
+{
+    bool is = g->texts && value >= 0 && value < g->places && g->graph->status == ARTEL_OK && g->place[value].text;
+    return is && g->place[value].text->row.dtype == ARTEL_DTYPE_STRING;
+}
+
+artel_value artel__texts_argument(artel_graph *g, int argument, artel__value_id input, const char *name)
+{
+    if (input < 0) return ARTEL_NO_VALUE;
+    const artel__value *value = &g->graph->value[input];
+    artel__text_value *v =
+        artel__text_value_new(g, value->dtype, &value->shape, value->domain == ARTEL__DOMAIN_ROW, name);
+    if (!v) return ARTEL_NO_VALUE;
+    v->argument = argument;
+    return artel__graph_put(g, &(artel__place){.value = input, .shape = value->shape, .text = v});
+}
+
+/* -- out of the graph, and into it -- */
+
+static artel__text_value *find_input(const artel_graph *g, int input)
+{
+    artel__text_value *v = g->texts->value;
+    while (v && (input < g->texts->arguments ? v->argument : v->input) != input) v = v->next;
+    return v;
+}
+
+artel__text_value *artel__text_known(artel_graph *g, artel__value_id id)
+{
+    if (id < 0 || g->graph->status < 0) return NULL;
+    const artel__value *value = &g->graph->value[id];
+    bool rows = value->domain == ARTEL__DOMAIN_ROW;
+    if (value->input >= 0) {
+        artel__text_value *found = find_input(g, value->input);
+        if (found || value->input >= g->texts->arguments) return found;
+        found = artel__text_value_new(g, value->dtype, &value->shape, rows, "argument");
+        if (found) found->argument = value->input;
+        return found;
+    }
+    if (value->node < 0 || g->graph->node[value->node].op != &artel__op_constant_def) return NULL;
+    const artel__constant_attributes *constant = g->graph->node[value->node].attributes;
+    artel__text_value *made = artel__text_value_new(g, value->dtype, &value->shape, rows, "constant");
+    if (made) made->constant = constant->data;
+    return made;
+}
+
+artel__text_value *artel__text_operand(artel_graph *g, artel_value value)
+{
+    if (g->graph->status < 0) return NULL;
+    if (value >= 0 && value < g->places && g->place[value].text) return g->place[value].text;
+    artel__value_id id = artel__graph_take(g, value);
+    artel__text_value *known = artel__text_known(g, id);
+    if (known || g->graph->status < 0) return known;
+    const artel__value *found = &g->graph->value[id];
+    artel__text_value *late =
+        artel__text_value_new(g, found->dtype, &found->shape, found->domain == ARTEL__DOMAIN_ROW, "the graph");
+    if (!late) return NULL;
+    late->late = g->texts->late = true;
+    if (found->node < 0 && found->dtype <= ARTEL_DTYPE_FLOAT64) /* a variable: a copy of it */
+        id = artel__op_unary(g->graph, ARTEL__UNARY_LINEAR, NULL, id);
+    late->place = artel__graph_give(g, id);
+    return late;
+}
+
+bool artel__texts_feed(artel_graph *g, artel__place *place)
+{
+    artel__text_value *v = place->text;
+    if (v->row.dtype == ARTEL_DTYPE_STRING)
+        artel__graph_refuse(g, ARTEL_ERROR_UNSUPPORTED, "text", "docs/functions.md says which operations have strings",
+                            "operations take numbers, and this value is text");
+    else if (v->late)
+        artel__graph_refuse(g, ARTEL_ERROR_UNSUPPORTED, v->name, "give it back, and to a second function",
+                            "what is made by text of what the graph computes does not go into the graph");
+    if (g->graph->status < 0) return false;
+    if (place->value >= 0) return true;
+    if (v->input < 0) {
+        artel__domain domain = v->rows ? ARTEL__DOMAIN_ROW : ARTEL__DOMAIN_GLOBAL;
+        v->input = g->graph->inputs;
+        (void)artel__graph_input(g->graph, domain, v->row.dtype, &v->row.shape);
+        if (g->graph->status < 0) return false;
+    }
+    place->value = g->graph->input[v->input];
+    return true;
+}
+
+/* -- models -- */
 
 bool artel__texts_takes(const artel__model *model)
 {
@@ -22,12 +163,17 @@ bool artel__texts_takes(const artel__model *model)
 
 artel__value_id artel__texts_input(artel_graph *g, artel_value value, const char *name)
 {
-    const artel__place *place = artel__graph_place(g, value);
-    if (!place) return ARTEL__NO_VALUE;
-    if (g->graph->value[place->value].dtype == ARTEL_DTYPE_STRING) return place->value;
+    if (artel__texts_is(g, value)) {
+        const artel__text_value *v = g->place[value].text;
+        if (v->rows) return artel__ahead_stand_in(g->graph, ARTEL_DTYPE_STRING, &v->row.shape);
+        artel__graph_refuse(g, ARTEL_ERROR_UNSUPPORTED, name, "string_lookup and string_to_hash_bucket_fast take it",
+                            "models and layers of text take rows, and this text is shared");
+        return ARTEL__NO_VALUE;
+    }
+    artel__value_id id = artel__graph_take(g, value);
+    if (id < 0) return id;
     artel__graph_refuse(g, ARTEL_ERROR_INVALID, name, "give it an argument of ARTEL_DTYPE_STRING",
-                        "this input takes text, and was given %s",
-                        artel_dtype_name(g->graph->value[place->value].dtype));
+                        "this input takes text, and was given %s", artel_dtype_name(g->graph->value[id].dtype));
     return ARTEL__NO_VALUE;
 }
 
@@ -41,195 +187,216 @@ static bool is_read(const artel__program *program, int value)
     return false;
 }
 
-static artel__function_text *new_text(artel_graph *g, const artel__program *program)
+/* Which value each input of the program is, where a step reads it. */
+static artel_status find_inputs(artel_graph *g, const artel__model *model, const artel_value *inputs,
+                                const artel__tensor *in, artel__text_step *step)
 {
-    artel__arena *arena = g->graph->arena;
-    size_t values = (size_t)artel__program_values(program) + 1;
-    artel__function_text *t = artel__arena_alloc(arena, 1, sizeof *t);
-    if (!t) return NULL;
-    t->rows = (artel__program_rows){.program = program,
-                                    .values = artel__arena_alloc(arena, values, sizeof *t->rows.values),
-                                    .base = artel__arena_alloc(arena, values, sizeof *t->rows.base),
-                                    .name = artel__arena_alloc(arena, values, sizeof *t->rows.name),
-                                    .scratch = {.ctx = g->ctx}};
-    t->argument = artel__arena_alloc(arena, values, sizeof *t->argument);
-    t->fed = artel__arena_alloc(arena, values, sizeof *t->fed);
-    t->block = artel__arena_alloc(arena, values, sizeof *t->block);
-    t->bytes = artel__arena_alloc(arena, values, sizeof *t->bytes);
-    return artel__arena_status(arena) < 0 ? NULL : t;
-}
-
-/* Inputs of the graph are arguments, and, behind them, what is fed for models that were called before. */
-static bool is_argument(const artel_graph *g, int input)
-{
-    for (const artel__function_text *t = g->texts; t && input >= 0; t = t->next) {
-        for (int v = 0; v < artel__program_values(t->rows.program); v++) {
-            if (t->fed[v] == input) return false;
-        }
-    }
-    return input >= 0;
-}
-
-/* Which argument each input of the program is, where a step reads it. */
-static artel_status find_arguments(artel_graph *g, const artel__model *model, const artel__tensor *in,
-                                   artel__function_text *t)
-{
-    for (int i = 0; i < t->rows.program->inputs; i++) {
-        const artel__value *value = &g->graph->value[in[i].value];
-        t->argument[i] = -1;
-        t->rows.name[i] = model->input[i].name;
-        artel__cells_describe(&t->rows.values[i], value->dtype, &value->shape);
-        if (!is_read(t->rows.program, i)) continue;
-        t->argument[i] = value->input;
-        if (!is_argument(g, value->input))
+    artel__program_rows *rows = step->program;
+    for (int i = 0; i < rows->program->inputs; i++) {
+        const artel__value value = g->graph->value[in[i].value];
+        rows->name[i] = model->input[i].name;
+        artel__cells_describe(&rows->values[i], value.dtype, &value.shape);
+        if (!is_read(rows->program, i)) continue;
+        step->in[i] = artel__texts_is(g, inputs[i]) ? g->place[inputs[i]].text : artel__text_known(g, in[i].value);
+        ARTEL_TRY(g->graph->status);
+        if (!step->in[i] || step->in[i]->late)
             return artel__graph_refuse(g, ARTEL_ERROR_UNSUPPORTED, model->input[i].name,
-                                       "call the model with an argument of the function",
+                                       "call the model with an argument of the function, or what text makes of one",
                                        "layers that make numbers of text read this input, which is computed"),
                    g->graph->status;
     }
     return ARTEL_OK;
 }
 
-artel_status artel__texts_begin(artel_graph *g, const artel__model *model, const artel__tensor *in, artel__ahead *ahead)
+static artel_status run_program(artel_function *f, artel__text_step *step, int64_t rows)
+{
+    artel__program_rows *p = step->program;
+    (void)f;
+    for (int i = 0; i < step->inputs; i++) p->base[i] = step->in[i] ? step->in[i]->row.data : NULL;
+    for (int v = 0; v < step->outputs; v++) {
+        if (step->out[v]) p->base[v] = step->out[v]->row.data;
+    }
+    bool shared = step->inputs == 1 && step->in[0] && !step->in[0]->rows;
+    return artel__program_run_rows(p, shared ? 1 : rows);
+}
+
+static artel__text_step *new_program(artel_graph *g, const artel__program *program, const char *name)
+{
+    artel__arena *arena = g->graph->arena;
+    size_t values = (size_t)artel__program_values(program) + 1;
+    artel__text_step *step =
+        artel__text_step_new(g, run_program, name, program->inputs, artel__program_values(program));
+    artel__program_rows *rows = artel__arena_alloc(arena, 1, sizeof *rows);
+    if (!step || !rows) return NULL;
+    *rows = (artel__program_rows){.program = program,
+                                  .values = artel__arena_alloc(arena, values, sizeof *rows->values),
+                                  .base = artel__arena_alloc(arena, values, sizeof *rows->base),
+                                  .name = artel__arena_alloc(arena, values, sizeof *rows->name),
+                                  .scratch = {.ctx = g->ctx}};
+    step->program = rows;
+    return artel__arena_status(arena) < 0 ? NULL : step;
+}
+
+artel_status artel__texts_begin(artel_graph *g, const artel__model *model, const artel_value *inputs,
+                                const artel__tensor *in, artel__ahead *ahead)
 {
     const artel__program *program = artel__model_program(model);
     artel__graph *graph = g->graph;
-    artel__function_text *t = program ? new_text(g, program) : NULL;
-    if (!t)
-        return graph->status = program ? ARTEL_ERROR_NO_MEMORY
-                                       : artel__fail(g->ctx, ARTEL_ERROR_UNSUPPORTED, model->name,
-                                                     "let a layer make numbers of it", "nothing reads its text");
-    ARTEL_TRY(find_arguments(g, model, in, t));
-    artel_status status = artel__program_infer(g->ctx, program, t->rows.values);
+    if (!program)
+        return graph->status = artel__fail(g->ctx, ARTEL_ERROR_UNSUPPORTED, model->name,
+                                           "let a layer make numbers of it", "nothing reads its text");
+    artel__text_step *step = new_program(g, program, model->name);
+    if (!step) return graph->status = ARTEL_ERROR_NO_MEMORY;
+    ARTEL_TRY(find_inputs(g, model, inputs, in, step));
+    artel__cells *values = step->program->values;
+    artel_status status = artel__program_infer(g->ctx, program, values);
     if (status == ARTEL_OK) status = artel__ahead_replay(graph, program, ahead);
     if (status < 0) return graph->status = status;
     for (int v = 0; v < artel__program_values(program); v++) {
-        const artel__cells *value = &t->rows.values[v];
-        t->fed[v] = -1;
         if (v < program->inputs) {
             artel__ahead_set(ahead, v, in[v].value);
         } else if (program->delivered[v]) {
-            t->fed[v] = graph->inputs;
-            artel__ahead_set(ahead, v, artel__graph_input(graph, ARTEL__DOMAIN_ROW, value->dtype, &value->shape));
+            const char *layer = program->step[v - program->inputs].layer;
+            artel__text_value *made = artel__text_value_new(g, values[v].dtype, &values[v].shape, true, layer);
+            if (!made) return graph->status;
+            step->out[v] = made;
+            made->input = graph->inputs;
+            artel__ahead_set(ahead, v, artel__graph_input(graph, ARTEL__DOMAIN_ROW, made->row.dtype, &made->row.shape));
         } else {
-            artel__ahead_set(ahead, v, artel__ahead_stand_in(graph, value->dtype, &value->shape));
+            artel__ahead_set(ahead, v, artel__ahead_stand_in(graph, values[v].dtype, &values[v].shape));
         }
     }
-    t->next = g->texts;
-    g->texts = t;
     return graph->status;
 }
 
-static bool has_text(const artel_function *f)
+/* A program of one function: what it gives. */
+artel__text_value *artel__texts_program(artel_graph *g, const artel__program *program, artel__text_value *in,
+                                        const char *name, json_t *held)
 {
-    for (int i = 0; i < f->arguments; i++) {
-        if (f->argument[i].dtype == ARTEL_DTYPE_STRING) return true;
+    artel__text_step *step = new_program(g, program, name);
+    if (!step) {
+        json_decref(held);
+        g->graph->status = ARTEL_ERROR_NO_MEMORY;
+        return NULL;
     }
-    return false;
+    artel__cells *values = step->program->values;
+    step->json = held;
+    step->in[0] = in;
+    step->late = in->late;
+    step->program->name[0] = name;
+    values[0] = in->row;
+    artel_status status = artel__program_infer(g->ctx, program, values);
+    if (status < 0) {
+        g->graph->status = status;
+        return NULL;
+    }
+    artel__text_value *made = artel__text_value_new(g, values[1].dtype, &values[1].shape, in->rows, step->name);
+    if (made) made->late = in->late;
+    return step->out[1] = made;
 }
 
-artel_status artel__texts_finish(artel_function *f, const artel_graph *g)
+/* -- the end -- */
+
+bool artel__texts_output(artel_graph *g, artel_value value, artel__function_output *out)
 {
-    f->texts = g->texts;
-    f->fed = f->graph.inputs;
-    if (f->strategy->servers && has_text(f))
-        return artel__fail(f->strategy->ctx, ARTEL_ERROR_UNSUPPORTED, f->name, "make numbers of the text first",
-                           "an argument of text, which is not sent to workers of parameter servers");
+    *out = (artel__function_output){-1, NULL};
+    if (value < 0 || value >= g->places || g->graph->status < 0) return false;
+    artel__text_value *v = g->place[value].text;
+    if (!v || (v->row.dtype != ARTEL_DTYPE_STRING && !v->late)) return false;
+    out->text = v;
+    return true;
+}
+
+/* What the graph is fed, as arguments behind those of the function. */
+static artel_status describe_inputs(artel_function *f)
+{
     if (f->fed == f->arguments) return ARTEL_OK;
     artel__function_argument *all = artel__arena_alloc(&f->arena, (size_t)f->fed + 1, sizeof *all);
     if (!all) return ARTEL_ERROR_NO_MEMORY;
     memcpy(all, f->argument, (size_t)f->arguments * sizeof *all);
-    for (const artel__function_text *t = f->texts; t; t = t->next) {
-        for (int v = 0; v < artel__program_values(t->rows.program); v++) {
-            const artel__cells *value = &t->rows.values[v];
-            if (t->fed[v] < 0) continue;
-            const char *layer = t->rows.program->step[v - t->rows.program->inputs].layer;
-            all[t->fed[v]] = (artel__function_argument){layer, value->dtype, false, value->shape};
-        }
+    for (const artel__text_value *v = f->texts->value; v; v = v->next) {
+        if (v->input >= 0) all[v->input] = (artel__function_argument){v->name, v->row.dtype, !v->rows, v->row.shape};
     }
     f->argument = all;
     return ARTEL_OK;
 }
 
-/* -- running -- */
-
-static size_t row_bytes(const artel__cells *value)
+/* What replicas hand out: outputs that the graph has, and behind them what text is made of. */
+static artel_status list_results(artel_function *f, artel_graph *g)
 {
-    return (size_t)value->count * artel__cell_size(value->dtype);
-}
-
-/* Rows that the function holds: what is fed, and numbers that steps read, converted. */
-static artel_status open_text(artel_function *f, artel__function_text *t)
-{
-    artel_context *ctx = f->strategy->ctx;
-    void *block;
-    for (int v = 0; v < artel__program_values(t->rows.program); v++) {
-        const artel__cells *value = &t->rows.values[v];
-        bool input = v < t->rows.program->inputs;
-        bool held = input ? t->argument[v] >= 0 && value->dtype != ARTEL_DTYPE_STRING : t->fed[v] >= 0;
-        if (!held) continue;
-        size_t bytes = row_bytes(value) * (size_t)f->strategy->options.batch_size + 64;
-        ARTEL_TRY(artel__alloc_aligned(ctx, bytes, f->name, &t->block[v]));
-        t->bytes[v] = bytes;
-        t->rows.base[v] = t->block[v];
+    int count = f->outputs;
+    for (artel__text_value *v = f->texts->value; v; v = v->next) {
+        if (v->place < 0) continue;
+        v->kept = artel__graph_keep(g->graph, g->place[v->place].value);
+        count++;
     }
-    t->row_bytes = artel__program_block(&t->rows);
-    ARTEL_TRY(artel__alloc_aligned(ctx, t->row_bytes, f->name, &block));
-    t->rows.block = block;
+    ARTEL_TRY(g->graph->status);
+    f->result = artel__arena_alloc(&f->arena, (size_t)count + 1, sizeof *f->result);
+    if (!f->result) return ARTEL_ERROR_NO_MEMORY;
+    for (int i = 0; i < f->outputs; i++) {
+        if (f->output[i].kept >= 0) f->result[f->results++] = (artel__function_result){f->output[i].kept, i, NULL};
+    }
+    for (artel__text_value *v = f->texts->value; v; v = v->next) {
+        if (v->kept >= 0) f->result[f->results++] = (artel__function_result){v->kept, -1, v};
+    }
     return ARTEL_OK;
 }
 
-artel_status artel__texts_open(artel_function *f)
+bool artel__texts_any(const artel_function *f)
 {
-    for (artel__function_text *t = f->texts; t; t = t->next) ARTEL_TRY(open_text(f, t));
-    return ARTEL_OK;
+    return f->texts && (f->texts->value || f->texts->step);
 }
 
-void artel__texts_close(artel_function *f)
+artel_status artel__texts_finish(artel_function *f, artel_graph *g)
 {
-    artel_context *ctx = f->strategy->ctx;
-    for (artel__function_text *t = f->texts; t; t = t->next) {
-        for (int v = 0; v < artel__program_values(t->rows.program); v++) {
-            if (t->bytes[v]) artel__free_aligned(ctx, t->block[v], t->bytes[v]);
-            t->block[v] = t->rows.base[v] = NULL;
-            t->bytes[v] = 0;
+    f->fed = f->graph.inputs;
+    if (f->strategy->servers && artel__texts_any(f))
+        return artel__fail(f->strategy->ctx, ARTEL_ERROR_UNSUPPORTED, f->name, "make numbers of the text first",
+                           "text, which is not sent to workers of parameter servers");
+    ARTEL_TRY(describe_inputs(f));
+    return list_results(f, g);
+}
+
+/* -- as text -- */
+
+static int number_of(const artel_function *f, const artel__text_value *wanted)
+{
+    int n = 0;
+    const artel__text_value *v = f->texts->value;
+    for (; v && v != wanted; v = v->next) n++;
+    return v ? n : -1;
+}
+
+static void dump_list(const artel_function *f, artel__text *out, artel__text_value *const *list, int count)
+{
+    for (int i = 0; i < count; i++) artel__text_printf(out, " %d", number_of(f, list[i]));
+}
+
+void artel__texts_dump(const artel_function *f, artel__text *out)
+{
+    char shape[128];
+    int n = 0;
+    if (!artel__texts_any(f)) return;
+    for (const artel__text_value *v = f->texts->value; v; v = v->next) {
+        artel__text_printf(out, "text %d: %s %s %s%s", n++, v->name, artel_dtype_name(v->row.dtype),
+                           artel__shape_text(&v->row.shape, v->rows, shape, sizeof shape), v->late ? " late" : "");
+        if (v->argument >= 0) artel__text_printf(out, " argument %d", v->argument);
+        if (v->input >= 0) artel__text_printf(out, " input %d", v->input);
+        for (int64_t i = 0; v->constant && v->row.dtype == ARTEL_DTYPE_STRING && i < v->row.count; i++) {
+            const artel_string *s = &((const artel_string *)v->constant)[i];
+            artel__text_append(out, " '");
+            artel__text_append_bytes(out, s->bytes, s->length);
+            artel__text_append(out, "'");
         }
-        if (t->rows.block) artel__free_aligned(ctx, t->rows.block, t->row_bytes);
-        t->rows.block = NULL;
-        artel__row_scratch_fini(&t->rows.scratch);
+        artel__text_append(out, "\n");
     }
-}
-
-static artel_status run_text(artel__function_text *t, const artel_array *in, int64_t rows)
-{
-    for (int v = 0; v < t->rows.program->inputs; v++) {
-        const artel__cells *value = &t->rows.values[v];
-        if (t->argument[v] < 0) continue;
-        const artel_array *given = &in[t->argument[v]];
-        if (value->dtype == ARTEL_DTYPE_STRING)
-            t->rows.base[v] = given->data;
-        else
-            artel__convert(given->dtype, given->data, value->dtype, t->rows.base[v], rows * value->count);
+    for (const artel__text_step *s = f->texts->step; s; s = s->next) {
+        artel__text_printf(out, "step %s%s%s:", s->name, s->attributes ? " " : "", s->attributes ? s->attributes : "");
+        dump_list(f, out, s->in, s->inputs);
+        artel__text_append(out, " ->");
+        dump_list(f, out, s->out, s->outputs);
+        artel__text_append(out, "\n");
     }
-    return artel__program_run_rows(&t->rows, rows);
-}
-
-artel_status artel__texts_run(artel_function *f, const artel_array *in, int64_t rows)
-{
-    if (!f->texts) return ARTEL_OK;
-    uint32_t caller = artel__fp_enter();
-    artel_status status = ARTEL_OK;
-    for (artel__function_text *t = f->texts; t && status == ARTEL_OK; t = t->next) status = run_text(t, in, rows);
-    artel__fp_leave(caller);
-    return status;
-}
-
-const void *artel__texts_fed(const artel_function *f, int input)
-{
-    for (const artel__function_text *t = f->texts; t; t = t->next) {
-        for (int v = 0; v < artel__program_values(t->rows.program); v++) {
-            if (t->fed[v] == input) return t->block[v];
-        }
-    }
-    return NULL;
+    for (const artel__text_write *w = f->texts->write; w; w = w->next)
+        artel__text_printf(out, "write %s: %d\n", artel_variable_name(w->variable), number_of(f, w->value));
 }

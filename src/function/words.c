@@ -2,8 +2,8 @@
 /* Variables of strings: what a program keeps beside its numbers (names of classes, a vocabulary) and finds again in
  * checkpoints.
  *
- * Strings are in no graph, so functions neither read nor write them, and they are in no table, no image and on no
- * device: one block a variable, in the strategy's process. Who takes variables of numbers refuses them by name
+ * Strings are in no graph, so functions have them outside of theirs (texts.h), and they are in no table, no image and
+ * on no device: one block a variable, in the strategy's process. Who takes variables of numbers refuses them by name
  * (artel__words_refuse).
  */
 #include <string.h>
@@ -38,10 +38,10 @@ static artel_status check_elements(const artel_variable *v, const artel_string *
     return ARTEL_OK;
 }
 
-/* Copies; NULL: empty ones. On failure the variable is as it was. */
-static artel_status take(artel_variable *v, const artel_string *from)
+/* A block with copies; NULL: empty ones. */
+artel_status artel__words_prepare(const artel_variable *v, const artel_string *from, void **out)
 {
-    artel__words *w = v->words;
+    const artel__words *w = v->words;
     size_t bytes = (size_t)w->count;
     void *block;
     ARTEL_TRY(check_elements(v, from));
@@ -59,9 +59,36 @@ static artel_status take(artel_variable *v, const artel_string *from)
         to[i] = (artel_string){at, length};
         at += length + 1;
     }
-    artel__free(v->strategy->ctx, w->element);
-    w->element = to;
+    *out = block;
     return ARTEL_OK;
+}
+
+artel_string *artel__words_elements(const artel_variable *v)
+{
+    return v->words->element;
+}
+
+void *artel__words_swap(artel_variable *v, void *block)
+{
+    void *before = v->words->element;
+    v->words->element = block;
+    return before;
+}
+
+/* On failure the variable is as it was. */
+static artel_status take(artel_variable *v, const artel_string *from)
+{
+    void *block;
+    ARTEL_TRY(artel__words_prepare(v, from, &block));
+    artel__free(v->strategy->ctx, artel__words_swap(v, block));
+    return ARTEL_OK;
+}
+
+int artel__words_number(const artel_variable *v)
+{
+    int number = 0;
+    for (const artel_variable *before = v->next; before; before = before->next) number++;
+    return number;
 }
 
 artel_status artel__words_create(artel_strategy *s, const artel_variable_options *o, artel_variable **out)

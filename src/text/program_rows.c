@@ -22,20 +22,24 @@ size_t artel__program_block(const artel__program_rows *rows)
     return used;
 }
 
+artel_status artel__program_check_text(artel_context *ctx, const char *where, const artel__string *word, int64_t row)
+{
+    bool missing = word->length > 0 && !word->bytes;
+    size_t good = word->length == 0 || missing ? 0 : artel__utf8_valid(word->bytes, word->length);
+    if (good == word->length) return ARTEL_OK;
+    if (missing)
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, where, "give the bytes, or length 0",
+                           "row %lld: a string is NULL with %zu bytes", (long long)row, word->length);
+    return artel__fail(ctx, ARTEL_ERROR_INVALID, where, "write the text in UTF-8",
+                       "row %lld: byte %zu of the text is no UTF-8", (long long)row, good);
+}
+
 static artel_status check_text(const artel__program_rows *rows, int64_t row, int input)
 {
     const artel__cells *cells = &rows->values[input];
     const artel__string *word = cells->data;
-    for (int64_t i = 0; cells->dtype == ARTEL_DTYPE_STRING && i < cells->count; i++) {
-        bool missing = word[i].length > 0 && !word[i].bytes;
-        size_t good = word[i].length == 0 || missing ? 0 : artel__utf8_valid(word[i].bytes, word[i].length);
-        if (good == word[i].length) continue;
-        if (missing)
-            return artel__fail(rows->scratch.ctx, ARTEL_ERROR_INVALID, rows->name[input], "give the bytes, or length 0",
-                               "row %lld: a string is NULL with %zu bytes", (long long)row, word[i].length);
-        return artel__fail(rows->scratch.ctx, ARTEL_ERROR_INVALID, rows->name[input], "write the text in UTF-8",
-                           "row %lld: byte %zu of the text is no UTF-8", (long long)row, good);
-    }
+    for (int64_t i = 0; cells->dtype == ARTEL_DTYPE_STRING && i < cells->count; i++)
+        ARTEL_TRY(artel__program_check_text(rows->scratch.ctx, rows->name[input], &word[i], row));
     return ARTEL_OK;
 }
 

@@ -14,6 +14,8 @@ typedef struct artel__program_rows {
     artel__row_scratch scratch;
 } artel__program_rows;
 
+/* INVALID, of a row of `where`: a string has no bytes, or is no UTF-8. */
+artel_status artel__program_check_text(artel_context *ctx, const char *where, const artel__string *word, int64_t row);
 size_t artel__program_block(const artel__program_rows *rows);
 /* Computes rows 0 to `count` - 1. ARTEL_ERROR_INVALID, with a record that names the row: an input is no UTF-8, or holds
  * what a step cannot take. */

@@ -9,13 +9,6 @@
 #include "artel/saved.h"
 #include "base/context.h"
 
-static artel_status trace_copy(void *user, artel_graph *g, const artel_value *in, artel_value *out)
-{
-    (void)user;
-    out[0] = in[0];
-    return artel_graph_status(g);
-}
-
 enum {
     ROWS = 14,
     BATCH = 4,
@@ -222,8 +215,6 @@ static void test_refusals_of_functions(void **state)
                 "text");
     api_refused(s.ctx, make(strategy, ARTEL_DTYPE_STRING, false, trace_wrong, NULL, &f), ARTEL_ERROR_UNSUPPORTED,
                 "text");
-    api_refused(s.ctx, make(strategy, ARTEL_DTYPE_STRING, false, trace_copy, NULL, &f), ARTEL_ERROR_UNSUPPORTED,
-                "text");
     api_refused(s.ctx, make(strategy, ARTEL_DTYPE_INT32, false, trace_numbers, model, &f), ARTEL_ERROR_INVALID,
                 "takes text");
     api_ok(s.ctx, make(strategy, ARTEL_DTYPE_STRING, false, trace_numbers, model, &f));
@@ -278,6 +269,17 @@ static artel_status trace_two(void *user, artel_graph *g, const artel_value *in,
     return artel_graph_status(g);
 }
 
+static artel_status trace_computed(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    artel_model *const *models = user;
+    artel_value next[2] = {in[0]}, made[2];
+    artel_graph_call(g, models[0], in, 1, &next[1], 1);
+    next[1] = artel_graph_binary(g, "add", next[1], next[1]);
+    artel_graph_call(g, models[1], next, 2, made, 2);
+    out[0] = made[1];
+    return artel_graph_status(g);
+}
+
 static void test_numbers_of_another_model(void **state)
 {
     (void)state;
@@ -289,8 +291,14 @@ static void test_numbers_of_another_model(void **state)
     o.batch_size = 2;
     api_ok(s.ctx, artel_strategy_create(s.ctx, &o, &strategy));
     for (int i = 0; i < 2; i++) api_ok(s.ctx, artel_strategy_add_model(strategy, models[i]));
-    api_refused(s.ctx, make(strategy, ARTEL_DTYPE_STRING, false, trace_two, models, &f), ARTEL_ERROR_UNSUPPORTED,
+    api_refused(s.ctx, make(strategy, ARTEL_DTYPE_STRING, false, trace_computed, models, &f), ARTEL_ERROR_UNSUPPORTED,
                 "which is computed");
+    int32_t got[2];
+    const artel_array in = {ARTEL_DTYPE_STRING, {2, {2, 1}}, (void *)(uintptr_t)texts};
+    const artel_array out = {.dtype = ARTEL_DTYPE_INT32, .data = got};
+    api_ok(s.ctx, make(strategy, ARTEL_DTYPE_STRING, false, trace_two, models, &f));
+    api_ok(s.ctx, artel_function_run(f, &in, 1, &out, 1));
+    assert_true(got[0] == 0 && got[1] == 1); /* of "1" and "0", as keras.layers.Hashing */
     artel_strategy_destroy(strategy);
     for (int i = 0; i < 2; i++) artel_model_destroy(models[i]);
     end(&s);

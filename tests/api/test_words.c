@@ -77,18 +77,73 @@ static void test_variables_of_strings(void **state)
     end(&s);
 }
 
-static artel_status trace_read(void *user, artel_graph *g, const artel_value *in, artel_value *out)
-{
-    out[0] = artel_graph_variable(g, user);
-    (void)in;
-    return artel_graph_status(g);
-}
-
 static artel_status trace_assign(void *user, artel_graph *g, const artel_value *in, artel_value *out)
 {
     out[0] = in[0];
     artel_graph_assign(g, user, artel_graph_number(g, 1));
     return artel_graph_status(g);
+}
+
+static artel_status trace_twice(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    out[0] = in[0];
+    for (int i = 0; i < 2; i++) artel_graph_assign(g, user, artel_graph_variable(g, user));
+    return artel_graph_status(g);
+}
+
+static artel_status trace_add(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    out[0] = artel_graph_binary(g, "add", in[0], artel_graph_variable(g, user));
+    return artel_graph_status(g);
+}
+
+/* What a function assigns takes effect when all of its run is well. */
+static artel_status trace_join(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    artel_value both[2] = {artel_graph_variable(g, user), artel_graph_variable(g, user)};
+    artel_value picked[2] = {both[0], in[0]};
+    out[0] = artel_graph_op(g, "take", picked, 2, "{\"axis\": 0}");
+    out[1] = both[0];
+    artel_graph_assign(g, user, artel_graph_op(g, "string_join", both, 2, "{\"separator\": \"+\"}"));
+    return artel_graph_status(g);
+}
+
+static void test_functions(void **state)
+{
+    (void)state;
+    scene s = begin();
+    artel_strategy *strategy = strategy_of(s.ctx);
+    artel_variable *v;
+    artel_function *f;
+    artel_string picked[2], before[WORDS];
+    int32_t place[2] = {2, 0};
+    api_ok(s.ctx, declare(strategy, "classes", WORDS, classes, &v));
+    const artel_argument argument = {"place", ARTEL_DTYPE_INT32, false, {0, {0}}};
+    artel_function_options p = ARTEL_FUNCTION_OPTIONS_INIT;
+    p.arguments = &argument;
+    p.argument_count = 1;
+    p.output_count = 2;
+    api_ok(s.ctx, artel_function_create(strategy, &p, trace_join, v, &f));
+    assert_non_null(strstr(artel_function_explain(f), "step string_join"));
+    const artel_array in = {ARTEL_DTYPE_INT32, {1, {2}}, place};
+    const artel_array out[2] = {{.dtype = ARTEL_DTYPE_STRING, .data = picked},
+                                {.dtype = ARTEL_DTYPE_STRING, .data = before}};
+    api_ok(s.ctx, artel_function_run(f, &in, 1, out, 2));
+    assert_true(strcmp(picked[0].bytes, class_text[2]) == 0 && strcmp(picked[1].bytes, class_text[0]) == 0);
+    for (int i = 0; i < WORDS; i++) assert_string_equal(before[i].bytes, class_text[i]); /* also once it is written */
+    artel_string got[WORDS];
+    char wanted[64];
+    api_ok(s.ctx, artel_variable_read_as(v, ARTEL_DTYPE_STRING, got, WORDS));
+    for (int i = 0; i < WORDS; i++) {
+        snprintf(wanted, sizeof wanted, "%s+%s", class_text[i], class_text[i]);
+        assert_string_equal(got[i].bytes, wanted);
+    }
+    place[1] = 3;
+    api_refused(s.ctx, artel_function_run(f, &in, 1, out, 2), ARTEL_ERROR_INVALID, "the index 3");
+    api_ok(s.ctx, artel_variable_read_as(v, ARTEL_DTYPE_STRING, got, WORDS));
+    assert_string_equal(got[WORDS - 1].bytes, wanted);
+    artel_strategy_destroy(strategy);
+    end(&s);
 }
 
 static void test_refusals(void **state)
@@ -134,8 +189,9 @@ static void test_refusals(void **state)
     artel_function_options p = ARTEL_FUNCTION_OPTIONS_INIT;
     p.arguments = &argument;
     p.argument_count = p.output_count = 1;
-    api_refused(s.ctx, artel_function_create(strategy, &p, trace_read, v, &f), ARTEL_ERROR_UNSUPPORTED, "a/classes");
-    api_refused(s.ctx, artel_function_create(strategy, &p, trace_assign, v, &f), ARTEL_ERROR_UNSUPPORTED, "a/classes");
+    api_refused(s.ctx, artel_function_create(strategy, &p, trace_assign, v, &f), ARTEL_ERROR_INVALID, "of numbers");
+    api_refused(s.ctx, artel_function_create(strategy, &p, trace_twice, v, &f), ARTEL_ERROR_INVALID, "twice");
+    api_refused(s.ctx, artel_function_create(strategy, &p, trace_add, v, &f), ARTEL_ERROR_UNSUPPORTED, "is text");
     artel_strategy_destroy(strategy);
     end(&s);
 }
@@ -321,6 +377,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_variables_of_strings),
+        cmocka_unit_test(test_functions),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_checkpoints),
         cmocka_unit_test(test_control_flow_of_text),

@@ -166,9 +166,9 @@ static artel_status set_hash(artel__placed_plan *p)
 static artel_status make_lists(artel__placed_plan *p, const bool *wanted)
 {
     const artel_function *f = p->function;
-    if (f->texts)
+    if (artel__texts_any(f))
         return artel__fail(p->session->ctx, ARTEL_ERROR_UNSUPPORTED, f->name, "run it with artel_function_run",
-                           "a function with models that take text is not placed on tasks");
+                           "a function that computes with text is not placed on tasks");
     size_t nodes = (size_t)f->graph.nodes + 1, arguments = (size_t)f->arguments + 1, tasks = (size_t)p->session->tasks;
     p->wanted = artel__arena_alloc(&p->arena, (size_t)f->outputs + 1, sizeof *p->wanted);
     p->kept = artel__arena_alloc(&p->arena, (size_t)f->outputs + 1, sizeof *p->kept);
