@@ -41,8 +41,8 @@ ARTEL_API artel_status artel_graph_describe(const artel_graph *graph, artel_valu
 
 /* -- values -- */
 
-/* A shared constant; the elements are copied, in row-major order. dtype: float32, float64, int32 or bool (one byte
- * each). */
+/* A shared constant; the elements are copied, in row-major order. dtype: float32, float64, int32, bool (one byte
+ * each) or string (artel_string, UTF-8). */
 ARTEL_API artel_value artel_graph_constant(artel_graph *graph, artel_dtype dtype, const artel_shape *shape,
                                            const void *elements);
 /* A shared float32 scalar; beside float64 operands it is the number as it was given. */
@@ -61,8 +61,10 @@ ARTEL_API artel_value artel_graph_variable(artel_graph *graph, artel_variable *v
  * ("select"). Tensors of "slice_update" are the whole and the part; limits of "searchsorted" may be a setting
  * ("sorted_sequence"). Beside that list there are "slice" and "broadcast_to", of rows with the batch as 0 or -1
  * ("{\"start_indices\": [0, 2], \"shape\": [-1, 3]}"), and of shared values "ravel", "flipud", "vstack". The result of
- * the operation, the first where it has several. An argument of text is taken by layers of words, by their class and
- * with their config ("TextVectorization"). */
+ * the operation, the first where it has several. Of strings there are the operations of docs/eager.md, as far as
+ * docs/functions.md says, and layers of words, by their class and with their config ("TextVectorization"). What they
+ * make of what the graph computes is for outputs and variables of strings: as an operand of others it is
+ * ARTEL_ERROR_UNSUPPORTED. */
 ARTEL_API artel_value artel_graph_op(artel_graph *graph, const char *name, const artel_value *inputs, int count,
                                      const char *attributes);
 /* All results of an operation ("split", "unstack"): writes at most `most` and returns how many there are, or a negative
@@ -107,7 +109,8 @@ ARTEL_API artel_value artel_graph_reduce(artel_graph *graph, artel_reduction red
  * rows of a shape become [batch_size][shape], batch_size being the strategy's, in the order of the batch, with zeros
  * behind a smaller one (a reduction of ones counts the rows). Every replica gets and keeps all of it. Differentiable: a
  * row gets its slice of what comes back to the whole. Errors, the graph's: ARTEL_ERROR_INVALID (a shared value),
- * ARTEL_ERROR_UNSUPPORTED (text; rows of ARTEL_MAX_RANK axes; in parts of models: custom layers, losses, ...). */
+ * ARTEL_ERROR_UNSUPPORTED (rows of ARTEL_MAX_RANK axes; in parts of models: custom layers, losses, ...). Strings have
+ * empty ones behind a smaller batch. */
 ARTEL_API artel_value artel_graph_gather(artel_graph *graph, artel_value rows);
 
 /* -- gradients and variables -- */
@@ -132,8 +135,8 @@ ARTEL_API artel_status artel_graph_jacobians(artel_graph *graph, artel_value tar
 
 /* After the whole run has been computed on all replicas, the variable becomes `value` (shared, of its shape and element
  * type; or rows of these, where the variable has an aggregation: artel_variable_options). One assignment a run for each
- * variable. Errors, the graph's: ARTEL_ERROR_INVALID (another shape or type, rows without an aggregation, a second
- * assignment, a variable of another strategy). */
+ * variable. Of a variable of strings: shared strings. Errors, the graph's: ARTEL_ERROR_INVALID (another shape or type,
+ * rows without an aggregation, a second assignment, a variable of another strategy). */
 ARTEL_API void artel_graph_assign(artel_graph *graph, artel_variable *variable, artel_value value);
 /* A step of an optimizer with a gradient (shared, of the variable's shape; or ARTEL_NO_VALUE, which leaves it alone)
  * for each of its variables, in their order; then the variables' constraints. At most one step of one optimizer in a

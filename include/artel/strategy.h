@@ -109,7 +109,7 @@ ARTEL_API bool artel_strategy_writes(const artel_strategy *strategy);
 typedef struct artel_variable_options {
     size_t struct_size;
     const char *name; /* unique in the strategy, dots and slashes being the same; at most 1000 bytes of UTF-8; copied */
-    artel_dtype dtype;   /* float32, float64; string: kept with checkpoints, in no function */
+    artel_dtype dtype;   /* float32, float64; string: outside of graphs (docs/functions.md) */
     artel_shape shape;   /* a scalar unless set */
     const void *initial; /* elements in row-major order (artel_string), copied; NULL: what `initializer` says, or "" */
     /* One of Keras' by name, with settings ("random_uniform:maxval=0.1") or as a record, copied; of the strategy's seed
@@ -140,7 +140,7 @@ static inline artel_variable_options artel_variable_options_init(void)
  * Errors: ARTEL_ERROR_INVALID (a name that exists, a shape, an initializer that is none, or beside values,
  * a string that is no UTF-8, an aggregation that is none or of strings), ARTEL_ERROR_UNSUPPORTED (an element type other
  * than float32, float64 and string; float64 over parameter servers; strings in a cluster, or with a byte of 0). Of
- * strings no function, optimizer or device takes a variable (ARTEL_ERROR_UNSUPPORTED). */
+ * strings no optimizer takes a variable, and no device (ARTEL_ERROR_UNSUPPORTED). */
 ARTEL_API artel_status artel_variable_create(artel_strategy *strategy, const artel_variable_options *options,
                                              artel_variable **out);
 ARTEL_API const char *artel_variable_name(const artel_variable *variable); /* "dense/kernel"; "" for NULL */
@@ -187,7 +187,7 @@ typedef artel_status artel_trace_fn(void *user, artel_graph *graph, const artel_
 
 typedef struct artel_argument {
     const char *name;  /* for messages; NULL: its number */
-    artel_dtype dtype; /* as the function computes with it: float32, float64, int32, bool; string: text for a model */
+    artel_dtype dtype; /* as the function computes with it: float32, float64, int32, bool; string */
     bool shared;       /* the same on all replicas; else rows */
     artel_shape shape; /* of one row, or of the whole shared value */
 } artel_argument;
@@ -231,11 +231,13 @@ typedef struct artel_array {
 } artel_array;
 
 /* One run: inputs in, outputs written, then variables. All rows inputs have the same number of rows, 1 to the
- * strategy's batch_size; a function without any runs on one row. Outputs of rows receive the whole batch, in order. A
- * steady run makes no heap call, except on a device. Errors: ARTEL_ERROR_INVALID (a shape, rows that differ, an index
- * out of range inside), ARTEL_ERROR_CANCELLED; on a device ARTEL_ERROR_UNSUPPORTED (operations that it does not
- * compute, all by name: docs/devices.md); no variable has changed. ARTEL_ERROR_RUN: the device is lost, and what it
- * held. */
+ * strategy's batch_size; a function without any runs on one row. Outputs of rows receive the whole batch, in order;
+ * those of strings are artel_string, borrowed until the function runs again or ends, each with a NUL behind its bytes,
+ * but for those of an argument or a variable, which are as long as that is as it was. A steady run makes no heap call,
+ * except on a device and for strings. Errors: ARTEL_ERROR_INVALID (a shape, rows that differ, an index out of range
+ * inside, what an operation on strings cannot take, with its row or element), ARTEL_ERROR_CANCELLED; on a device
+ * ARTEL_ERROR_UNSUPPORTED (operations that it does not compute, all by name: docs/devices.md); no variable has changed.
+ * ARTEL_ERROR_RUN: the device is lost, and what it held. */
 ARTEL_API artel_status artel_function_run(artel_function *function, const artel_array *inputs, int input_count,
                                           const artel_array *outputs, int output_count);
 

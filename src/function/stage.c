@@ -148,11 +148,18 @@ static artel_status check_function(const artel__stage *stage, const artel_functi
             return artel__stage_wrong(stage, "declare it as rows, or make it a variable",
                                       "argument '%s' of '%s' is shared by all rows", f->argument[i].name, f->name);
     }
-    if (crosses_rows(f))
+    if (crosses_rows(f) || artel__texts_cross(f))
         return artel__stage_wrong(stage, "save one that keeps rows apart", "'%s' computes with all rows of a batch",
                                   f->name);
     for (int i = 0; i < f->outputs; i++) {
-        if (f->graph.value[f->graph.kept[i]].domain != ARTEL__DOMAIN_ROW)
+        artel_dtype dtype;
+        artel_shape shape;
+        bool rows;
+        artel__function_describe(f, i, &dtype, &shape, &rows);
+        if (f->output[i].kept < 0)
+            return artel__stage_wrong(stage, "make numbers of it, or do it where the elements are read",
+                                      "output %d of '%s' is made by text, which a stage does not keep", i, f->name);
+        if (!rows)
             return artel__stage_wrong(stage, "leave the batch axis in it", "output %d of '%s' is shared by all rows", i,
                                       f->name);
     }
@@ -245,7 +252,7 @@ static artel_status find_names(const artel__stage *stage, const artel_function *
 static artel_status place_output(artel__stage *stage, const artel_function *f, function_state *state, int output,
                                  const char *name)
 {
-    const artel__value *value = &f->graph.value[f->graph.kept[output]];
+    const artel__value *value = &f->graph.value[f->graph.kept[f->output[output].kept]];
     int column = 0;
     while (column < stage->column_count && strcmp(stage->columns[column].name, name) != 0) column++;
     if (column == stage->column_count) stage->columns[stage->column_count++] = (artel__stage_column){.name = name};
@@ -289,7 +296,8 @@ static artel_status describe_arrays(const artel__stage *stage, const artel_funct
             r->in[i] = (artel_array){.dtype = c->dtype, .shape = {c->row.rank + 1, {1}}};
             memcpy(r->in[i].shape.dim + 1, c->row.dim, (size_t)c->row.rank * sizeof(int64_t));
         }
-        for (int i = 0; i < f->outputs; i++) r->out[i] = (artel_array){.dtype = f->graph.value[f->graph.kept[i]].dtype};
+        for (int i = 0; i < f->outputs; i++)
+            r->out[i] = (artel_array){.dtype = f->graph.value[f->graph.kept[f->output[i].kept]].dtype};
     }
     return ARTEL_OK;
 }

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/hash.h"
 #include "op/elementwise.h"
 #include "op/node_attributes.h"
 
@@ -347,6 +348,19 @@ bool artel__texts_any(const artel_function *f)
     return f->texts && (f->texts->value || f->texts->step);
 }
 
+/* Shared values of rows come from one step alone. */
+bool artel__texts_cross(const artel_function *f)
+{
+    bool cross = false;
+    for (const artel__text_step *s = f->texts->step; s; s = s->next) {
+        bool rows = false, shared = false;
+        for (int i = 0; i < s->inputs; i++) rows = rows || (s->in[i] && s->in[i]->rows);
+        for (int i = 0; i < s->outputs; i++) shared = shared || (s->out[i] && !s->out[i]->rows);
+        cross = cross || (rows && shared);
+    }
+    return cross;
+}
+
 artel_status artel__texts_finish(artel_function *f, artel_graph *g)
 {
     f->fed = f->graph.inputs;
@@ -367,6 +381,18 @@ static int number_of(const artel_function *f, const artel__text_value *wanted)
     return v ? n : -1;
 }
 
+/* Of the elements of a constant. */
+static uint64_t hash_of(const artel__text_value *v)
+{
+    const artel_string *s = v->constant;
+    uint64_t hash = 0;
+    if (v->row.dtype != ARTEL_DTYPE_STRING)
+        return artel__hash64(v->constant, (size_t)v->row.count * artel_dtype_size(v->row.dtype));
+    for (int64_t i = 0; i < v->row.count; i++)
+        hash = (hash ^ artel__hash64(s[i].bytes, s[i].length)) * UINT64_C(0x9E3779B97F4A7C15);
+    return hash;
+}
+
 static void dump_list(const artel_function *f, artel__text *out, artel__text_value *const *list, int count)
 {
     for (int i = 0; i < count; i++) artel__text_printf(out, " %d", number_of(f, list[i]));
@@ -382,12 +408,7 @@ void artel__texts_dump(const artel_function *f, artel__text *out)
                            artel__shape_text(&v->row.shape, v->rows, shape, sizeof shape), v->late ? " late" : "");
         if (v->argument >= 0) artel__text_printf(out, " argument %d", v->argument);
         if (v->input >= 0) artel__text_printf(out, " input %d", v->input);
-        for (int64_t i = 0; v->constant && v->row.dtype == ARTEL_DTYPE_STRING && i < v->row.count; i++) {
-            const artel_string *s = &((const artel_string *)v->constant)[i];
-            artel__text_append(out, " '");
-            artel__text_append_bytes(out, s->bytes, s->length);
-            artel__text_append(out, "'");
-        }
+        if (v->constant) artel__text_printf(out, " %016llx", (unsigned long long)hash_of(v));
         artel__text_append(out, "\n");
     }
     for (const artel__text_step *s = f->texts->step; s; s = s->next) {

@@ -440,34 +440,44 @@ static void VA7_values(void **state)
 static artel_status trace_words(void *user, artel_graph *g, const artel_value *in, artel_value *out)
 {
     (void)user;
+    artel_value zero = artel_graph_number(g, 0);
     out[0] = artel_graph_op(g, "StringLookup", in, 1, "{\"vocabulary\": [\"film\", \"good\"]}");
+    out[1] = artel_graph_binary(g, "add", out[0], zero); /* so that the graph computes it */
+    out[1] = artel_graph_op(g, "cast", &out[1], 1, "{\"dtype\": \"int32\"}");
+    out[1] = artel_graph_op(g, "StringLookup", &out[1], 1, "{\"vocabulary\": [\"film\", \"good\"], \"invert\": true}");
     return artel_graph_status(g);
 }
 
 static void VA7_tables_of_words(void **state)
 {
     static const char *const words[] = {"good", "film", "plot"};
+    static const char *const back[] = {"good", "film", "[UNK]"};
     static const int32_t number[] = {2, 1, 0};
     const artel_argument text = {"text", ARTEL_DTYPE_STRING, false, {1, {1}}};
     (void)state;
     for (int f = 0; f < conformance_count; f++) {
         scene s = begin(&conformance_forms[f], 0, 1, NULL);
-        artel_string given[BATCH];
+        artel_string given[BATCH], again[BATCH];
         int32_t found[BATCH];
         artel_function_options o = ARTEL_FUNCTION_OPTIONS_INIT;
         artel_function *function;
         o.arguments = &text;
-        o.argument_count = o.output_count = 1;
+        o.argument_count = 1;
+        o.output_count = 2;
         for (int i = 0; i < BATCH; i++) given[i] = (artel_string){words[i * 2 % 3], 4};
-        const artel_array in = {ARTEL_DTYPE_STRING, {2, {BATCH, 1}}, given},
-                          out = {.dtype = ARTEL_DTYPE_INT32, .data = found};
+        const artel_array in = {ARTEL_DTYPE_STRING, {2, {BATCH, 1}}, given};
+        const artel_array out[2] = {{.dtype = ARTEL_DTYPE_INT32, .data = found},
+                                    {.dtype = ARTEL_DTYPE_STRING, .data = again}};
         artel_status status = artel_function_create(s.stage.strategy, &o, trace_words, &s, &function);
         if (conformance_has_servers(s.stage.on.form))
             api_refused(s.stage.ctx, status, ARTEL_ERROR_UNSUPPORTED, "parameter servers");
         else {
             api_ok(s.stage.ctx, status);
-            api_ok(s.stage.ctx, conformance_run(&s.stage.on, function, &in, 1, &out, 1));
-            for (int i = 0; i < BATCH; i++) assert_int_equal(found[i], number[i * 2 % 3]);
+            api_ok(s.stage.ctx, conformance_run(&s.stage.on, function, &in, 1, out, 2));
+            for (int i = 0; i < BATCH; i++) {
+                assert_int_equal(found[i], number[i * 2 % 3]);
+                assert_string_equal(again[i].bytes, back[i * 2 % 3]);
+            }
         }
         rows_end(&s.stage);
     }
