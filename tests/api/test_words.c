@@ -6,6 +6,7 @@
 #include "artel/control.h"
 #include "artel/saved.h"
 #include "artel/session.h"
+#include "base/context.h"
 
 enum {
     WORDS = 3
@@ -144,6 +145,82 @@ static void test_functions(void **state)
     assert_string_equal(got[WORDS - 1].bytes, wanted);
     artel_strategy_destroy(strategy);
     end(&s);
+}
+
+/* Every kind of step: before the graph and behind it, moved, chosen, gathered, looked up, assigned. */
+static artel_status trace_steps(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    const artel_string sign = WORD("!");
+    artel_value join[2] = {in[0], artel_graph_constant(g, ARTEL_DTYPE_STRING, &(artel_shape){0, {0}}, &sign)}, pair[2];
+    artel_value lower = artel_graph_unary(g, "string_lower", artel_graph_op(g, "string_join", join, 2, NULL));
+    artel_value place = artel_graph_op(g, "StringLookup", &lower, 1, "{\"vocabulary\": [\"a!\", \"b!\"]}");
+    out[0] = artel_graph_binary(g, "multiply", place, place);
+    out[1] = artel_graph_op(g, "string_as_string", &out[0], 1, NULL);
+    pair[0] = lower;
+    pair[1] = out[1];
+    out[2] = artel_graph_op(g, "stack", pair, 2, "{\"axis\": 1}");
+    artel_value both[3] = {artel_graph_binary(g, "equal", in[0], lower), lower, out[1]};
+    out[3] = artel_graph_gather(g, artel_graph_op(g, "where", both, 3, NULL));
+    out[4] = artel_graph_op(g, "StringLookup", &out[0], 1, "{\"vocabulary\": [\"a\", \"b\"], \"invert\": true}");
+    artel_value words = artel_graph_variable(g, user);
+    artel_graph_assign(g, user, artel_graph_unary(g, "string_upper", words));
+    return artel_graph_status(g);
+}
+
+static artel_status work(artel_context *ctx)
+{
+    artel_strategy *strategy = NULL;
+    artel_variable *v;
+    artel_function *f;
+    int32_t squares[2];
+    artel_string texts[2][2] = {{WORD("A"), WORD("b")}}, strings[3][2 * WORDS];
+    artel_strategy_options o = ARTEL_STRATEGY_OPTIONS_INIT;
+    const artel_argument argument = {"x", ARTEL_DTYPE_STRING, false, {0, {0}}};
+    artel_function_options p = ARTEL_FUNCTION_OPTIONS_INIT;
+    p.arguments = &argument;
+    p.argument_count = 1;
+    p.output_count = 5;
+    o.strategy = "mirrored";
+    o.replicas = 2;
+    o.batch_size = 2;
+    o.threads = 2;
+    const artel_array in = {ARTEL_DTYPE_STRING, {1, {2}}, texts[0]};
+    const artel_array out[5] = {{.dtype = ARTEL_DTYPE_INT32, .data = squares},
+                                {.dtype = ARTEL_DTYPE_STRING, .data = texts[1]},
+                                {.dtype = ARTEL_DTYPE_STRING, .data = strings[0]},
+                                {.dtype = ARTEL_DTYPE_STRING, .data = strings[1]},
+                                {.dtype = ARTEL_DTYPE_STRING, .data = strings[2]}};
+    artel_status status = artel_strategy_create(ctx, &o, &strategy);
+    if (status == ARTEL_OK) status = declare(strategy, "classes", WORDS, classes, &v);
+    if (status == ARTEL_OK) status = artel_function_create(strategy, &p, trace_steps, v, &f);
+    for (int i = 0; i < 2 && status == ARTEL_OK; i++) status = artel_function_run(f, &in, 1, out, 5);
+    if (status == ARTEL_OK) {
+        assert_true(squares[0] == 1 && squares[1] == 4);
+        assert_string_equal(strings[0][2].bytes, "b!");
+        assert_string_equal(strings[0][3].bytes, "4");
+        assert_string_equal(strings[1][1].bytes, "4");
+        assert_string_equal(strings[2][0].bytes, "a");
+        assert_string_equal(strings[2][1].bytes, "[UNK]");
+    }
+    artel_strategy_destroy(strategy);
+    return status;
+}
+
+static void test_failing_allocations(void **state)
+{
+    (void)state;
+    artel_context *ctx = api_context();
+    uint64_t n = 0;
+    api_ok(ctx, work(ctx));
+    for (artel_status status = ARTEL_ERROR_NO_MEMORY; status < 0;) {
+        artel__fail_allocation_after(ctx, ++n);
+        status = work(ctx);
+        artel__fail_allocation_after(ctx, 0);
+        if (status < 0 && status != ARTEL_ERROR_NO_MEMORY)
+            fail_msg("allocation %d: %s", (int)n, artel_context_error(ctx)->what);
+    }
+    assert_true(n > 100);
+    artel_context_destroy(ctx);
 }
 
 static void test_refusals(void **state)
@@ -376,11 +453,9 @@ static void test_control_flow_of_text(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_variables_of_strings),
-        cmocka_unit_test(test_functions),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_checkpoints),
-        cmocka_unit_test(test_control_flow_of_text),
+        cmocka_unit_test(test_variables_of_strings), cmocka_unit_test(test_functions),
+        cmocka_unit_test(test_failing_allocations),  cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_checkpoints),          cmocka_unit_test(test_control_flow_of_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
