@@ -153,6 +153,15 @@ def _strings(array: np.ndarray) -> Optional[ctypes.Array]:
     return (_String * max(len(texts), 1))(*[(text, len(text)) for text in texts])
 
 
+def _read_strings(made: ctypes.Array, shape: List[int]) -> np.ndarray:
+    """An array of str, of elements that the library has written."""
+    array = np.empty(int(np.prod(shape, dtype=np.int64)), object)
+    for i in range(array.size):
+        at = ctypes.cast(ctypes.byref(made, i * ctypes.sizeof(_String)), ctypes.POINTER(_p))[0]
+        array[i] = ctypes.string_at(at, made[i].length).decode() if made[i].length else ""
+    return array.reshape(shape)
+
+
 def _named(arrays: Arrays) -> List[Tuple[Optional[bytes], np.ndarray]]:
     """One array, several (a list of arrays), or those of a dict by the names of the model's inputs or outputs. A list of numbers, or of lists of
     them, is one array, as to NumPy."""

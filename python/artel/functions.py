@@ -12,7 +12,7 @@ from typing import Any, List, Sequence, Union
 
 import numpy as np
 
-from . import _DTYPES, _STRING, _Context, _Shape, _b, _fill, _i, _l, _lib, _p, _s, _strings, _text, _u, _z
+from . import _DTYPES, _STRING, _Context, _Shape, _b, _fill, _i, _l, _lib, _p, _read_strings, _s, _String, _strings, _text, _u, _z
 
 __all__ = ["Function", "Functions", "load_functions"]
 
@@ -55,13 +55,15 @@ class Function:
         """Their names."""
         return [argument.name.decode() for argument in self._arguments]
 
-    def _outputs(self, rows: int) -> List[np.ndarray]:
-        arrays = []
+    def _outputs(self, rows: int) -> List[Any]:
+        """Arrays; of strings, elements for the library and their shape."""
+        arrays: List[Any] = []
         for index in range(_lib.artel_function_outputs(self._handle)):
             dtype, shape, by_row = _i(), _Shape(), _b()
             self._owner._check(_lib.artel_function_output(self._handle, index, ctypes.byref(dtype), ctypes.byref(shape), ctypes.byref(by_row)))
             extents = ([rows] if by_row.value else []) + [shape.dim[i] for i in range(shape.rank)]
-            arrays.append(np.zeros(extents, _DTYPES[dtype.value]))
+            strings = dtype.value == _STRING
+            arrays.append(((_String * max(int(np.prod(extents)), 1))(), extents) if strings else np.zeros(extents, _DTYPES[dtype.value]))
         return arrays
 
     def __call__(self, *arrays: Any) -> Union[np.ndarray, List[np.ndarray]]:
@@ -74,8 +76,10 @@ class Function:
                 raise TypeError(f"an array of {array.dtype} with {array.ndim} axes cannot be handed over")
         rows = [array.shape[0] if array.ndim else 0 for array, argument in zip(given, self._arguments) if not argument.shared]
         made = self._outputs(rows[0] if rows else 1)
-        inputs, outputs = (_Values * (len(given) + 1))(*map(_values, given, texts)), (_Values * (len(made) + 1))(*map(_values, made))
+        inputs, outputs = (_Values * (len(given) + 1))(*map(_values, given, texts)), (_Values * (len(made) + 1))(
+            *(_Values(_STRING, _Shape(), ctypes.addressof(one[0])) if isinstance(one, tuple) else _values(one) for one in made))
         self._owner._check(_lib.artel_function_run(self._handle, inputs, len(given), outputs, len(made)))
+        made = [_read_strings(*one) if isinstance(one, tuple) else one for one in made]
         return made[0] if len(made) == 1 else made
 
 
@@ -106,10 +110,16 @@ class Functions:
 
     def variable(self, name: str) -> np.ndarray:
         """The values of a variable ("dense/kernel") as they are now."""
-        handle, shape = _p(), _Shape()
+        handle, shape, dtype = _p(), _Shape(), _i()
         self._check(_lib.artel_strategy_variable(self._handle, _text(name), ctypes.byref(handle)))
         self._check(_lib.artel_variable_shape(handle, ctypes.byref(shape)))
-        values = np.empty([shape.dim[i] for i in range(shape.rank)], "float32")
+        self._check(_lib.artel_variable_dtype(handle, ctypes.byref(dtype)))
+        extents = [shape.dim[i] for i in range(shape.rank)]
+        if dtype.value == _STRING:
+            texts = (_String * max(int(np.prod(extents)), 1))()
+            self._check(_lib.artel_variable_read_as(handle, _STRING, _p(ctypes.addressof(texts)), _l(int(np.prod(extents)))))
+            return _read_strings(texts, extents)
+        values = np.empty(extents, "float32")
         self._check(_lib.artel_variable_read(handle, values.ctypes.data_as(_p), _l(values.size)))
         return values
 

@@ -326,10 +326,11 @@ static void try(const char *path)
     artel_strategy_destroy(s);
 }
 
-/* A model that takes text, and a function that calls it. */
+/* A model that takes text, and a function that calls it, and gives back text, some of it a variable's. */
 static artel_status trace_words(void *user, artel_graph *g, const artel_value *in, artel_value *out)
 {
-    (void)user;
+    out[1] = artel_graph_unary(g, "string_upper", in[0]);
+    out[2] = artel_graph_variable(g, user);
     return artel_graph_call(g, model, in, 1, out, 1);
 }
 
@@ -344,10 +345,19 @@ static void save_words(const char *path)
     must(artel_sequential_finish(b, &model), "model");
     must(artel_strategy_create(ctx, NULL, &strategy), "strategy");
     must(artel_strategy_add_model(strategy, model), "weights");
+    const artel_string names[2] = {{"cat", 3}, {"d\xC3\xB6g", 4}};
+    artel_variable_options v = ARTEL_VARIABLE_OPTIONS_INIT;
+    artel_variable *classes;
+    v.name = "classes";
+    v.dtype = ARTEL_DTYPE_STRING;
+    v.shape = (artel_shape){1, {2}};
+    v.initial = names;
+    must(artel_variable_create(strategy, &v, &classes), "variable");
     o.name = "find";
     o.arguments = &words;
-    o.argument_count = o.output_count = 1;
-    must(artel_function_create(strategy, &o, trace_words, NULL, &f), "function");
+    o.argument_count = 1;
+    o.output_count = 3;
+    must(artel_function_create(strategy, &o, trace_words, classes, &f), "function");
     must(artel_functions_save(strategy, &f, 1, path), "save");
 }
 

@@ -110,9 +110,13 @@ def texts(y):
     expect(all(np.array_equal(results[0], one) for one in results) and len(np.unique(results[0], axis=0)) == 4, results[0][:5])
     file = path("words.artel")
     subprocess.run([os.path.join(BUILD, "tests", "api", "prog_saved"), "words", file], check=True)
-    find = artel.load_functions(file)["find"]
+    functions = artel.load_functions(file)
+    expect(functions.variable("classes").tolist() == ["cat", "d\u00f6g"], functions.variable("classes"))
+    find = functions["find"]
     for rows in (words[:5], np.char.encode(words[:5], "utf-8"), words[:5].astype(object)):
-        expect(np.array_equal(find(rows).reshape(5, 3).argmax(1), [1, 0, 0, 2, 0]), find(rows))
+        places, upper, classes = find(rows)
+        expect(np.array_equal(places.reshape(5, 3).argmax(1), [1, 0, 0, 2, 0]), places)
+        expect(upper.tolist() == [["A"], ["\u00e4"], ["OTHER"], ["B"], [""]] and classes.tolist() == ["cat", "d\u00f6g"], upper, classes)
     refuses(artel.Error, "strings", lambda: find(np.ones((5, 1))))
     refuses(artel.Error, "UTF-8", lambda: model.predict(np.array([[b"\xc3("]])))
     refuses(artel.Error, "", lambda: new_model().predict(words))
