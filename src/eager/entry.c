@@ -278,11 +278,13 @@ static artel_dtype narrow_of(const artel__entry *entry)
     return all == ARTEL_DTYPE_FLOAT16 || all == ARTEL_DTYPE_BFLOAT16 ? all : ARTEL_DTYPE_FLOAT32;
 }
 
-static artel_status check_types(artel_eager *e, const char *name, artel_ndarray *const *inputs, int count)
+/* Functions take strings, too. */
+static artel_status check_types(artel_eager *e, const artel_eager_function *function, const char *name,
+                                artel_ndarray *const *inputs, int count)
 {
     for (int i = 0; i < count; i++) {
         artel_dtype dtype = computed(inputs[i]->dtype);
-        if (artel__computes_with(dtype)) continue;
+        if (artel__computes_with(dtype) || (function && dtype == ARTEL_DTYPE_STRING)) continue;
         return artel__fail(e->ctx, ARTEL_ERROR_UNSUPPORTED, name, "cast it with artel_ndarray_cast",
                            "computes in float32, float64, int32 and bool, and array %d is %s", i,
                            artel_dtype_name(dtype));
@@ -340,7 +342,7 @@ static artel_status make(artel_eager *e, uint64_t hash, const artel_eager_functi
                          artel_ndarray *const *inputs, int count, const char *attributes, artel__entry **out)
 {
     void *block;
-    ARTEL_TRY(check_types(e, name, inputs, count));
+    ARTEL_TRY(check_types(e, function, name, inputs, count));
     ARTEL_TRY(artel__calloc(e->ctx, 1, sizeof(artel__entry), name, &block));
     artel__entry *entry = block;
     entry->hash = hash;

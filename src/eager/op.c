@@ -108,6 +108,16 @@ static artel_status finish(artel_eager *e, const artel__entry *entry, artel_ndar
     return ARTEL_OK;
 }
 
+/* Strings of results are the function's, until it runs again: each array gets its own. */
+static artel_status own_strings(const artel__entry *entry, artel_ndarray *const *made)
+{
+    for (int i = 0; i < entry->outputs; i++) {
+        if (entry->output[i].dtype != ARTEL_DTYPE_STRING) continue;
+        ARTEL_TRY(artel__ndarray_take_text(made[i], (const artel_string *)(const void *)made[i]->data));
+    }
+    return ARTEL_OK;
+}
+
 static void release_all(artel_ndarray **list, int count)
 {
     for (int i = 0; i < count; i++) artel_ndarray_release(list[i]);
@@ -145,6 +155,7 @@ artel_status artel__eager_run(artel_eager *e, artel__entry *entry, artel_ndarray
         status = artel__ndarray_new(e, dtype, &entry->output[count].shape, &made[count]);
     }
     if (status == ARTEL_OK) status = ready ? compute(e, entry, inputs, made) : run_prepared(e, entry, inputs, made);
+    if (status == ARTEL_OK && entry->owner) status = own_strings(entry, made);
     if (status < 0) {
         release_all(made, count);
         return status;

@@ -95,7 +95,7 @@ static void set_up(artel__direct *d, const artel_function *f)
 artel_status artel__function_direct(const artel_function *f, artel__arena *arena, artel__direct **out)
 {
     *out = NULL;
-    if (!is_alone(f)) return ARTEL_OK;
+    if (artel__texts_any(f) || !is_alone(f)) return ARTEL_OK;
     artel__direct *d = artel__arena_alloc(arena, 1, sizeof *d + 64);
     if (!d) return ARTEL_ERROR_NO_MEMORY;
     d = (artel__direct *)(((uintptr_t)d + 63) / 64 * 64);

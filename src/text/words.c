@@ -79,7 +79,7 @@ static const artel__string_operation operations[] = {
     {"string_unicode_encode", 1, 1, 0, artel__string_infer_encode, artel__string_encode, true},
     {"string_as_string", 1, 1, AS_STRING, artel__string_infer_as_string, artel__string_as_string, true},
     {"string_regex_full_match", 1, 1, 1 << KEY_PATTERN, artel__string_infer_match, artel__string_full_match, false},
-    {"string_regex_replace", 1, 1, REPLACE, artel__string_infer_same, artel__string_replace, false}};
+    {"string_regex_replace", 1, 1, REPLACE, artel__string_infer_replace, artel__string_replace, false}};
 
 /* -- settings -- */
 

@@ -129,7 +129,7 @@ artel__string_fn artel__string_hash, artel__string_old_hash, artel__string_keyed
     artel__string_number, artel__string_lower, artel__string_upper, artel__string_strip, artel__string_lookup,
     artel__string_part;
 artel__string_infer_fn artel__string_infer_same, artel__string_infer_length, artel__string_infer_bucket,
-    artel__string_infer_number, artel__string_infer_lookup, artel__string_infer_match, artel__string_infer_part;
+    artel__string_infer_number, artel__string_infer_lookup, artel__string_infer_part;
 
 /* words_parts.c: of other shapes than their operands. */
 artel__string_fn artel__string_join, artel__string_reduce_join, artel__string_split, artel__string_ngrams;
@@ -146,6 +146,7 @@ artel__string_infer_fn artel__string_infer_as_string;
 
 /* words_pattern.c: regular expressions. */
 artel__string_fn artel__string_full_match, artel__string_replace;
+artel__string_infer_fn artel__string_infer_match, artel__string_infer_replace;
 
 /* -- elements (words_element.c) -- */
 

@@ -26,11 +26,6 @@ artel_status artel__string_infer_length(const artel__string_call *c, artel_dtype
     return like(c, ARTEL_DTYPE_INT32, dtype, shape);
 }
 
-artel_status artel__string_infer_match(const artel__string_call *c, artel_dtype *dtype, artel_shape *shape)
-{
-    return like(c, ARTEL_DTYPE_BOOL, dtype, shape);
-}
-
 artel_status artel__string_infer_number(const artel__string_call *c, artel_dtype *dtype, artel_shape *shape)
 {
     return like(c, c->settings->dtype, dtype, shape);

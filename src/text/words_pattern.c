@@ -20,6 +20,16 @@ static artel_status create(const artel__string_call *c, artel__pattern **out)
     return artel__pattern_create(c->ctx, c->operation->name, text->bytes, text->length, out);
 }
 
+artel_status artel__string_infer_match(const artel__string_call *c, artel_dtype *dtype, artel_shape *shape)
+{
+    artel__pattern *pattern;
+    ARTEL_TRY(create(c, &pattern));
+    artel__pattern_destroy(c->ctx, pattern);
+    *dtype = ARTEL_DTYPE_BOOL;
+    *shape = c->in[0].shape;
+    return ARTEL_OK;
+}
+
 artel_status artel__string_full_match(const artel__string_call *c)
 {
     artel__pattern *pattern;
@@ -53,6 +63,17 @@ static artel_status check_rewrite(const artel__string_call *c, int groups)
                                        "'rewrite' has a group that the pattern has not");
     }
     return ARTEL_OK;
+}
+
+artel_status artel__string_infer_replace(const artel__string_call *c, artel_dtype *dtype, artel_shape *shape)
+{
+    artel__pattern *pattern;
+    ARTEL_TRY(create(c, &pattern));
+    artel_status status = check_rewrite(c, artel__pattern_groups(pattern));
+    artel__pattern_destroy(c->ctx, pattern);
+    *dtype = ARTEL_DTYPE_STRING;
+    *shape = c->in[0].shape;
+    return status;
 }
 
 static void write_match(const artel__string_call *c, const char *text, const artel__match *match,

@@ -31,6 +31,7 @@ done
 grep -qE '^0\.[0-9]+$' c-api-2.c.out || fail "c-api.md: the predictor says $(cat c-api-2.c.out)"
 [ "$(tail -n 1 custom-loop-1.c.out | cut -d' ' -f1)" = 8 ] || fail "custom-loop.md: not eight steps: $(cat custom-loop-1.c.out)"
 [ "$(cat functions-1.c.out)" = 'y = 3.000 x -2.000' ] || fail "functions.md: $(cat functions-1.c.out)"
+[ "$(cat functions-2.c.out)" = 'long short long' ] || fail "functions.md, strings: $(cat functions-2.c.out)"
 [ "$(cat eager-1.c.out)" = '0.800 0.714 0.667' ] || fail "eager.md: $(cat eager-1.c.out)"
 # What the guide says it prints, line by line.
 grep -A 9 '^It prints' "$ARTEL_SOURCE/docs/adding-an-op.md" | sed -n 's/^    //p' >expected.txt

@@ -274,6 +274,38 @@ ROWS_OF_TESTS = [
         lambda x: [np.asarray(hashing(tf.strings.regex_replace(x, "[^a-z]", "")), "int32")]),
 ]
 
+ONE = [a(W)]
+one_scalar = text("*").reshape(())
+REFUSED = [  # what a function may not do, and a word of why
+    (ONE, lambda g, x: [g("add", x, x)], "is text"), (ONE, lambda g, x: [g("string_split", x)], "parts"), (ONE, lambda g, x: [g("string_unicode_decode", x)], "parts"),
+    (ONE, lambda g, x: [g("string_reduce_join", x)], "rows of the batch"), (ONE, lambda g, x: [g("string_reduce_join", x, axis=0)], "rows of the batch"),
+    (ONE, lambda g, x: [g("string_ngrams", x, ngram_width=2)], "rows of the batch"), (ONE, lambda g, x: [g("concatenate", x, x, axis=0)], ""),
+    (ONE, lambda g, x: [g("string_to_hash_bucket_fast", x, num_buckets=1 << 40)], "int32"), (ONE, lambda g, x: [g("string_to_number", x, out_type="int64")], "int32"),
+    (ONE, lambda g, x: [g("string_lookup", x, x)], "rows"), (ONE, lambda g, x: [g("string_substr", x, pos=1)], "len"), (ONE, lambda g, x: [g("string_join", x, x, sep="-")], "sep"),
+    (ONE, lambda g, x: [g("where", x, x, x)], "must be numbers"), (ONE, lambda g, x: [g("equal", x, g.constant(np.float32(1)))], "numbers"), (ONE, lambda g, x: [g("string_lower", g.constant(np.float32(1)))], ""),
+    (ONE, lambda g, x: [g("string_regex_replace", x, pattern="(", rewrite="")], ""),
+    ([s(NAMES)], lambda g, x: [g("StringLookup", x, vocabulary=["a"])], "shared"), ([s(NAMES)], lambda g, x: [g.gather(x)], "rows"),
+    ([a(SCORES)], lambda g, x: [g("add", g("string_length", g("string_as_string", g("exp", x))), g.constant(np.int32(1)))], "does not go into the graph"),
+    ([a(SCORES)], lambda g, x: [g("StringLookup", g("string_as_string", g("exp", x)), vocabulary=["a"])], "computed"),
+    (ONE, lambda g, x: g.loop(6, lambda g, t: g("less", g("string_length", t), g.constant(np.int32(7))), lambda g, t: [g("string_join", t, g.constant(one_scalar))], x), "does not go into the graph"),
+    (ONE, lambda g, x: [g.choose(g("string_regex_full_match", x, pattern="a"), x, g("string_length", x))], "one side is strings"),
+]
+GIVEN = [  # what fails in a run, and how
+    ([a(text("1", "x", "3", "4", "5"))], lambda g, x: [g("string_to_number", x)], "x"), ([a(text("abc", "a", "abc", "abc", "abc"))], lambda g, x: [g("string_substr", x, pos=2, len=1)], "element 1"),
+    ([a(np.int32([0, 1, 2, 3, 0])), s(NAMES)], lambda g, i, n: [g("take", n, i, axis=0)], "index 3"), ([a(text(b"\xc3(", *"abcd"))], lambda g, x: [g("string_lower", x)], "row 0"),
+    ([a(text("\u00e4", *"bcde"))], lambda g, x: [g("string_substr", x, pos=0, len=1)], "UTF-8"),
+]
+for number, (arguments, ours, why) in enumerate(REFUSED + GIVEN):
+    row = Row("refused", arguments, ours, lambda *x: [0])
+    try:
+        strategy, _, function = make(row, "mirrored", 2)
+        if number >= len(REFUSED):
+            run(row, function)
+        faults.append(f"taken: {number} {why}")
+    except Refused as refusal:
+        if why not in str(refusal):
+            faults.append(f"not {why!r}: {refusal}")
+
 for row in ROWS_OF_TESTS:
     try:
         wanted = [np.asarray(w) for w in row.theirs(*[tensor(x) for x in row.arguments])]
