@@ -138,6 +138,12 @@ ARTEL_API artel_status artel_graph_jacobians(artel_graph *graph, artel_value tar
  * variable. Of a variable of strings: shared strings. Errors, the graph's: ARTEL_ERROR_INVALID (another shape or type,
  * rows without an aggregation, a second assignment, a variable of another strategy). */
 ARTEL_API void artel_graph_assign(artel_graph *graph, artel_variable *variable, artel_value value);
+/* The same of what the variable is and `value` together: it becomes more, or less, by the value, by what its
+ * aggregation makes of rows. Closures of parameter servers that run at once all count, where of assignments the last
+ * one does. Errors: its own; ARTEL_ERROR_INVALID (a shared value for a variable "on_read" of "sum": TensorFlow, too,
+ * takes such only from replicas). */
+ARTEL_API void artel_graph_assign_add(artel_graph *graph, artel_variable *variable, artel_value value);
+ARTEL_API void artel_graph_assign_sub(artel_graph *graph, artel_variable *variable, artel_value value);
 /* A step of an optimizer with a gradient (shared, of the variable's shape; or ARTEL_NO_VALUE, which leaves it alone)
  * for each of its variables, in their order; then the variables' constraints. At most one step of one optimizer in a
  * function. Regularisers of layers are for the function to add to its loss. */

@@ -119,6 +119,9 @@ typedef struct artel_variable_options {
      * "mean" over all rows of the global batch, "only_first_replica" its first row, which is the first replica's; NULL,
      * "none": rows are refused by name (artel_graph_assign). A shared value is assigned as it is. */
     const char *aggregation;
+    /* As tf.VariableSynchronization: NULL, "auto", "on_write"; "on_read", of an aggregation: what rows write is theirs
+     * until it is read, as their sum, their mean, that of the first (docs/functions.md). "none" is refused by name. */
+    const char *synchronization;
 } artel_variable_options;
 
 #ifdef __cplusplus
@@ -138,9 +141,10 @@ static inline artel_variable_options artel_variable_options_init(void)
 
 /* A mirrored variable: every replica has the same bits, for only what all of them have computed is ever written.
  * Errors: ARTEL_ERROR_INVALID (a name that exists, a shape, an initializer that is none, or beside values,
- * a string that is no UTF-8, an aggregation that is none or of strings), ARTEL_ERROR_UNSUPPORTED (an element type other
- * than float32, float64 and string; float64 over parameter servers; strings in a cluster, or with a byte of 0). Of
- * strings no optimizer takes a variable, and no device (ARTEL_ERROR_UNSUPPORTED). */
+ * a string that is no UTF-8, an aggregation or a synchronization that is none or of strings, "on_read" without an
+ * aggregation), ARTEL_ERROR_UNSUPPORTED (an element type other than float32, float64 and string; float64 over parameter
+ * servers; strings in a cluster, or with a byte of 0). Of strings no optimizer takes a variable, and no device
+ * (ARTEL_ERROR_UNSUPPORTED). */
 ARTEL_API artel_status artel_variable_create(artel_strategy *strategy, const artel_variable_options *options,
                                              artel_variable **out);
 ARTEL_API const char *artel_variable_name(const artel_variable *variable); /* "dense/kernel"; "" for NULL */
@@ -167,7 +171,8 @@ ARTEL_API artel_status artel_strategy_variables(artel_strategy *strategy, const 
 /* Puts the weights of the moment into the model. */
 ARTEL_API artel_status artel_strategy_store(artel_strategy *strategy, artel_model *model);
 
-/* An optimizer of Keras by name or record, for these variables; its slots are variables of the strategy. */
+/* An optimizer of Keras by name or record, for these variables; its slots are variables of the strategy. None of them
+ * is "on_read" (ARTEL_ERROR_INVALID). */
 ARTEL_API artel_status artel_optimizer_create(artel_strategy *strategy, const char *optimizer,
                                               artel_variable *const *variables, int count, artel_optimizer **out);
 /* The same for the trainable variables of a model, which the strategy takes up if it does not hold it yet. */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "function/closure.h"
+#include "op/elementwise.h"
 #include "op/optimize.h"
 
 typedef struct place {
@@ -189,8 +190,11 @@ static artel_status build(artel__book *b, const artel_function *f)
     if (a->ruler) ARTEL_TRY(add_step(b, f, a));
     for (int k = 0; k < f->updates; k++) {
         const place *p = &b->place[f->update[k].variable];
-        if (f->update[k].kind != ARTEL__UPDATE_ASSIGN || p->variable < 0) continue;
-        artel__op_assign(&a->graph, value_of(&a->graph, p->variable), value_of(&a->graph, p->value));
+        artel__update_kind kind = f->update[k].kind;
+        if ((kind != ARTEL__UPDATE_ASSIGN && kind != ARTEL__UPDATE_ADD) || p->variable < 0) continue;
+        artel__value_id to = value_of(&a->graph, p->variable), value = value_of(&a->graph, p->value);
+        if (kind == ARTEL__UPDATE_ADD) value = artel__op_binary(&a->graph, ARTEL__BINARY_ADD, to, value);
+        artel__op_assign(&a->graph, to, value);
     }
     ARTEL_TRY(artel__graph_seal(&a->graph));
     return artel__compile(b->strategy->ctx, &artel__cpu, &a->graph, &options, &a->plan);

@@ -74,10 +74,20 @@ static artel__value_id made(artel_graph *g, artel__value_id value, const artel__
     return artel__op_panels_of(graph, artel__op_plain(graph, value, variable->rows), variable->rows);
 }
 
+static void send(artel_graph *g, artel__update_kind kind, const artel_variable *variable, artel__value_id value)
+{
+    artel__update *u = note(g, kind, variable->index);
+    if (u) u->value = artel__graph_give(g, made(g, value, &g->strategy->variables.item[variable->index]));
+}
+
 void artel__elsewhere_assign(artel_graph *g, const artel_variable *variable, artel__value_id value)
 {
-    artel__update *u = note(g, ARTEL__UPDATE_ASSIGN, variable->index);
-    if (u) u->value = artel__graph_give(g, made(g, value, &g->strategy->variables.item[variable->index]));
+    send(g, ARTEL__UPDATE_ASSIGN, variable, value);
+}
+
+void artel__elsewhere_add(artel_graph *g, const artel_variable *variable, artel__value_id value)
+{
+    send(g, ARTEL__UPDATE_ADD, variable, value);
 }
 
 artel_status artel__elsewhere_apply(artel_graph *g, artel_optimizer *o, artel__value_id *gradient)

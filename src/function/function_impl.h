@@ -35,13 +35,25 @@ typedef enum artel__aggregation {
     ARTEL__AGGREGATIONS
 } artel__aggregation;
 
+/* When: whatever rows write goes to all replicas in the exchange of its run, so these differ in what is refused. */
+typedef enum artel__synchronization {
+    ARTEL__SYNCHRONIZATION_ON_WRITE,
+    ARTEL__SYNCHRONIZATION_ON_READ,
+    ARTEL__SYNCHRONIZATIONS
+} artel__synchronization;
+
+typedef struct artel__joining {
+    artel__aggregation aggregation;
+    artel__synchronization synchronization;
+} artel__joining;
+
 struct artel_variable {
     artel_strategy *strategy;
     int index;           /* in the strategy's table; -1: of strings */
     artel__words *words; /* of a variable of strings (words.c); else NULL */
     artel__constraint_config constraint;
     const void *initial; /* of a variable that was declared alone, until the strategy opens; NULL: zeros */
-    artel__aggregation aggregation;
+    artel__joining joining;
     artel__device_name device;
     const char *device_text; /* the same, as it is written; NULL: it says nothing */
     artel_variable *next;
@@ -75,6 +87,7 @@ struct artel_optimizer {
 /* What a function does not write itself, for servers own the variables (elsewhere.c). */
 typedef enum artel__update_kind {
     ARTEL__UPDATE_ASSIGN,
+    ARTEL__UPDATE_ADD,
     ARTEL__UPDATE_GRADIENT, /* for an optimizer's step */
     ARTEL__UPDATE_STATISTIC /* a moving one, that layers write: what it was, and what it is */
 } artel__update_kind;
@@ -262,6 +275,12 @@ int artel__words_number(const artel_variable *variable);
 /* UNSUPPORTED where it holds strings: "optimizers" take numbers. */
 artel_status artel__words_refuse(const artel_variable *variable, const char *what);
 
+/* aggregation.c: how rows become the value of a variable, by the options; their names, NULL where it is what variables
+ * are unless they say so. */
+artel_status artel__joining_read(artel_context *ctx, const artel_variable_options *options, artel__joining *out);
+const char *artel__joining_aggregation(const artel__joining *joining);
+const char *artel__joining_synchronization(const artel__joining *joining);
+
 /* replicas.c: who computes: shards, replicas and devices of its options, the group that connects them. */
 artel_status artel__strategy_resolve(artel_strategy *strategy);
 /* open.c: opens a strategy: variables are final from here on, and what declares something fails. */
@@ -285,6 +304,7 @@ int32_t artel__function_first_shard(const artel_function *function, int replica)
 artel_status artel__elsewhere_begin(artel_strategy *strategy, artel_cluster *cluster);
 artel_status artel__elsewhere_check(artel_strategy *strategy, const artel__optimizer *optimizer);
 void artel__elsewhere_assign(artel_graph *graph, const artel_variable *variable, artel__value_id value);
+void artel__elsewhere_add(artel_graph *graph, const artel_variable *variable, artel__value_id value);
 artel_status artel__elsewhere_apply(artel_graph *graph, artel_optimizer *optimizer, artel__value_id *gradient);
 void artel__elsewhere_keep(artel_function *function, artel_graph *graph);
 artel_status artel__elsewhere_finish(artel_function *function);

@@ -238,26 +238,20 @@ static bool may_write(artel_graph *g, const artel_variable *variable)
 static artel_value aggregate(artel_graph *g, const artel_variable *variable, artel_value value)
 {
     static const int32_t first = 0;
+    artel__aggregation how = variable->joining.aggregation;
     artel_value pair[2];
     bool rows = false;
-    if (variable->aggregation != ARTEL__AGGREGATION_NONE) artel_graph_describe(g, value, NULL, NULL, &rows);
+    if (how != ARTEL__AGGREGATION_NONE) artel_graph_describe(g, value, NULL, NULL, &rows);
     if (!rows) return value;
-    if (variable->aggregation == ARTEL__AGGREGATION_SUM) return artel_graph_reduce(g, ARTEL_REDUCTION_SUM, value);
-    if (variable->aggregation == ARTEL__AGGREGATION_MEAN) return artel_graph_reduce(g, ARTEL_REDUCTION_MEAN, value);
+    if (how == ARTEL__AGGREGATION_SUM) return artel_graph_reduce(g, ARTEL_REDUCTION_SUM, value);
+    if (how == ARTEL__AGGREGATION_MEAN) return artel_graph_reduce(g, ARTEL_REDUCTION_MEAN, value);
     pair[0] = artel_graph_gather(g, value);
     pair[1] = artel_graph_constant(g, ARTEL_DTYPE_INT32, &(artel_shape){0}, &first);
     return artel_graph_op(g, "take", pair, 2, "{\"axis\": 0}");
 }
 
-void artel_graph_assign(artel_graph *g, artel_variable *variable, artel_value value)
+static void write(artel_graph *g, const artel_variable *variable, artel_value value)
 {
-    if (!g || g->graph->status < 0) return;
-    if (g->texts && variable && variable->words && variable->strategy == g->strategy) {
-        artel__texts_assign(g, variable, value);
-        return;
-    }
-    if (!may_write(g, variable)) return;
-    value = aggregate(g, variable, value);
     artel__value_id fitted = fit_to(g, variable, value, "a value");
     if (fitted < 0) return;
     artel__tape_begin(g, &(artel__tape_entry){.kind = ARTEL__TAPE_ASSIGN, .which = variable->index}, &value, 1);
@@ -269,6 +263,55 @@ void artel_graph_assign(artel_graph *g, artel_variable *variable, artel_value va
     g->graph->scope = g->strategy->variables.item[variable->index].name;
     artel__op_assign(g->graph, id, fitted);
     g->graph->scope = "";
+}
+
+void artel_graph_assign(artel_graph *g, artel_variable *variable, artel_value value)
+{
+    if (!g || g->graph->status < 0) return;
+    if (g->texts && variable && variable->words && variable->strategy == g->strategy)
+        artel__texts_assign(g, variable, value);
+    else if (may_write(g, variable))
+        write(g, variable, aggregate(g, variable, value));
+}
+
+/* -- what is added -- */
+
+/* A total that each replica adds to is none of what all have alike. */
+static bool may_add(artel_graph *g, const artel_variable *variable, artel_value value)
+{
+    const artel__joining *joining = &variable->joining;
+    bool rows = false;
+    artel_graph_describe(g, value, NULL, NULL, &rows);
+    if (joining->synchronization != ARTEL__SYNCHRONIZATION_ON_READ || joining->aggregation != ARTEL__AGGREGATION_SUM ||
+        rows || artel__graph_place(g, value) == NULL)
+        return g->graph->status == ARTEL_OK;
+    artel__graph_refuse(g, ARTEL_ERROR_INVALID, g->strategy->variables.item[variable->index].name,
+                        "add rows, each its own part; or assign the new total",
+                        "a shared value for a sum that is synchronised on_read");
+    return false;
+}
+
+/* By public calls, which a saved function makes again; servers add it up themselves. */
+static void add(artel_graph *g, artel_variable *variable, artel_value value, bool less)
+{
+    if (!g || g->graph->status < 0 || !may_write(g, variable) || !may_add(g, variable, value)) return;
+    value = aggregate(g, variable, value);
+    if (fit_to(g, variable, value, "a value") < 0) return;
+    if (less) value = artel_graph_unary(g, "negative", value);
+    if (!g->strategy->servers)
+        write(g, variable, artel_graph_binary(g, "add", artel_graph_variable(g, variable), value));
+    else if (value >= 0)
+        artel__elsewhere_add(g, variable, fit_to(g, variable, value, "a value"));
+}
+
+void artel_graph_assign_add(artel_graph *g, artel_variable *variable, artel_value value)
+{
+    add(g, variable, value, false);
+}
+
+void artel_graph_assign_sub(artel_graph *g, artel_variable *variable, artel_value value)
+{
+    add(g, variable, value, true);
 }
 
 static artel_status apply(artel_graph *g, artel_optimizer *optimizer, const artel_value *gradients)

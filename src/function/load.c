@@ -68,6 +68,10 @@ static artel_status load_variable(loader *l, const json_t *from)
     artel_variable *made;
     ARTEL_TRY(artel__saved_string(&l->saved, from, "name", &o.name));
     ARTEL_TRY(artel__saved_get(&l->saved, from, &o.dtype, &o.shape, &o.initial));
+    if (json_object_get(from, "aggregation"))
+        ARTEL_TRY(artel__saved_string(&l->saved, from, "aggregation", &o.aggregation));
+    if (json_object_get(from, "synchronization"))
+        ARTEL_TRY(artel__saved_string(&l->saved, from, "synchronization", &o.synchronization));
     return artel_variable_create(l->strategy, &o, &made);
 }
 

@@ -16,6 +16,9 @@ static artel_status check_variables(artel_strategy *s, artel_variable *const *va
             return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "optimizer", "use variables of this strategy",
                                "variable %d is %s", i, variables[i] ? "another strategy's" : "NULL");
         ARTEL_TRY(artel__words_refuse(variables[i], "optimizers"));
+        if (variables[i]->joining.synchronization == ARTEL__SYNCHRONIZATION_ON_READ)
+            return artel__fail(s->ctx, ARTEL_ERROR_INVALID, artel_variable_name(variables[i]),
+                               "leave out its synchronization", "a variable on_read is no weight to be trained");
         for (int k = 0; k < i; k++) {
             if (variables[k] == variables[i])
                 return artel__fail(s->ctx, ARTEL_ERROR_INVALID, artel_variable_name(variables[i]),

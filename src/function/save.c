@@ -86,6 +86,19 @@ static json_t *words_record(artel__saved *saved, const artel_strategy *s, int nu
     return object;
 }
 
+/* What variables are unless they say so is not said. */
+static json_t *variable_record(artel__saved *saved, const artel_strategy *s, int variable)
+{
+    json_t *object = values_record(saved, s, variable);
+    const artel_variable *v = s->variable;
+    while (v && v->index != variable) v = v->next;
+    const char *aggregation = v ? artel__joining_aggregation(&v->joining) : NULL,
+               *synchronization = v ? artel__joining_synchronization(&v->joining) : NULL;
+    if (aggregation) artel__saved_set(saved, object, "aggregation", json_string(aggregation));
+    if (synchronization) artel__saved_set(saved, object, "synchronization", json_string(synchronization));
+    return object;
+}
+
 static json_t *model_record(artel__saved *saved, const artel_strategy *s, const artel__adopted *a)
 {
     json_t *object = json_object(), *weights = json_array();
@@ -113,7 +126,7 @@ static json_t *items_record(artel__saved *saved, const artel_strategy *s, const 
         const artel__adopted *a = model_of(s, m);
         int end = a ? a->base : s->variables.count;
         for (; at < end; at++) {
-            if (u->variable[at] >= 0) artel__saved_add(saved, list, values_record(saved, s, at));
+            if (u->variable[at] >= 0) artel__saved_add(saved, list, variable_record(saved, s, at));
         }
         if (a && u->model[m] >= 0) artel__saved_add(saved, list, model_record(saved, s, a));
         if (a) at = a->base + a->model->nn->variables->count;

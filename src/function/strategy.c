@@ -163,26 +163,10 @@ static artel_status check_name(artel_strategy *s, const char *name)
                        "this variable exists%s", strcmp(other, name) ? ", but for dots and slashes" : "");
 }
 
-static const char *const aggregations[ARTEL__AGGREGATIONS] = {"none", "sum", "mean", "only_first_replica"};
-
-static artel_status find_aggregation(artel_strategy *s, const artel_variable_options *o, artel__aggregation *out)
-{
-    int found = o->aggregation ? 0 : ARTEL__AGGREGATION_NONE;
-    while (o->aggregation && found < ARTEL__AGGREGATIONS && strcmp(aggregations[found], o->aggregation) != 0) found++;
-    if (found == ARTEL__AGGREGATIONS)
-        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, o->name, "use none, sum, mean or only_first_replica",
-                           "an aggregation '%s'", o->aggregation);
-    if (found != ARTEL__AGGREGATION_NONE && o->dtype == ARTEL_DTYPE_STRING)
-        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, o->name, "leave it out",
-                           "strings are in no function and have no aggregation");
-    *out = (artel__aggregation)found;
-    return ARTEL_OK;
-}
-
-static artel_status check_variable(artel_strategy *s, const artel_variable_options *o, artel__aggregation *aggregation)
+static artel_status check_variable(artel_strategy *s, const artel_variable_options *o, artel__joining *joining)
 {
     ARTEL_TRY(check_name(s, o->name));
-    ARTEL_TRY(find_aggregation(s, o, aggregation));
+    ARTEL_TRY(artel__joining_read(s->ctx, o, joining));
     if (o->dtype != ARTEL_DTYPE_FLOAT32 && o->dtype != ARTEL_DTYPE_FLOAT64 && o->dtype != ARTEL_DTYPE_STRING)
         return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, o->name, "use float32 or float64", "a variable of %s",
                            artel_dtype_name(o->dtype));
@@ -220,8 +204,8 @@ artel_status artel_variable_create(artel_strategy *s, const artel_variable_optio
     ARTEL_TRY(artel__enter(s ? s->ctx : NULL, __func__, "strategy options out", s, options, out));
     ARTEL_TRY(artel__take_options(s->ctx, &variable_kind, options, &chosen));
     ARTEL_TRY(artel__strategy_may_declare(s, "variable"));
-    artel__aggregation aggregation = ARTEL__AGGREGATION_NONE;
-    ARTEL_TRY(check_variable(s, &chosen, &aggregation));
+    artel__joining joining = {ARTEL__AGGREGATION_NONE, ARTEL__SYNCHRONIZATION_ON_WRITE};
+    ARTEL_TRY(check_variable(s, &chosen, &joining));
     if (chosen.dtype == ARTEL_DTYPE_STRING) return artel__words_create(s, &chosen, out);
     void *initial = NULL;
     if (chosen.initial && chosen.initializer)
@@ -239,7 +223,7 @@ artel_status artel_variable_create(artel_strategy *s, const artel_variable_optio
     artel_variable *variable;
     ARTEL_TRY(add_variable(s, index, &variable));
     variable->initial = initial;
-    variable->aggregation = aggregation;
+    variable->joining = joining;
     *out = variable;
     return ARTEL_OK;
 }

@@ -22,7 +22,7 @@ enum {
 static artel_context *ctx;
 static artel_strategy *strategy;
 static artel_model *model;
-static artel_variable *total, *counts;
+static artel_variable *total, *counts, *rows_seen; /* the last is on_read */
 static artel_optimizer *optimizer;
 static artel_cluster *cluster;
 static uint64_t seen_in[8]; /* by round */
@@ -157,6 +157,7 @@ static artel_status trace_rest(void *user, artel_graph *g, const artel_value *in
     artel_graph_assign(g, counts,
                        artel_graph_binary(g, "add", artel_graph_reduce(g, ARTEL_REDUCTION_SUM, x),
                                           artel_graph_op(g, "tile", &pair, 1, "{\"repeats\": 2}")));
+    artel_graph_assign_add(g, rows_seen, artel_graph_op(g, "ones_like", &x, 1, NULL));
     return artel_graph_status(g);
 }
 
@@ -214,6 +215,10 @@ static void make_all(void)
     v.shape = (artel_shape){1, {WIDTH}};
     v.initial = NULL;
     must(artel_variable_create(strategy, &v, &counts), "variable");
+    v.name = "rows";
+    v.synchronization = "on_read";
+    v.aggregation = "sum";
+    must(artel_variable_create(strategy, &v, &rows_seen), "variable");
     must(artel_strategy_variables(strategy, model, false, &variables, &count), "variables");
     must(artel_optimizer_create(strategy, "adam:learning_rate=0.02", variables, count, &optimizer), "optimizer");
     const artel_argument rows = {.name = "y", .shape = {1, {WIDTH}}}, shared = {.name = "scale", .shared = true};
@@ -283,11 +288,13 @@ static void run_on(int from, int to)
     must(artel_strategy_loop(strategy, to - from, run_round, &from), "loop");
     must(artel_strategy_set_units(strategy, 0), "units");
     for (int round = from; round < to; round++) seen = seen * 1099511628211u + seen_in[round];
-    double values[WIDTH + 1];
+    double values[2 * WIDTH + 1];
     must(artel_strategy_variable(strategy, "total", &total), "total");
     must(artel_variable_read_as(total, ARTEL_DTYPE_FLOAT64, values, 1), "total");
     must(artel_strategy_variable(strategy, "counts", &counts), "counts");
     must(artel_variable_read_as(counts, ARTEL_DTYPE_FLOAT64, values + 1, WIDTH), "counts");
+    must(artel_strategy_variable(strategy, "rows", &rows_seen), "rows");
+    must(artel_variable_read_as(rows_seen, ARTEL_DTYPE_FLOAT64, values + 1 + WIDTH, WIDTH), "rows");
     for (size_t i = 0; i < sizeof values; i++) seen = seen * 1099511628211u + ((const unsigned char *)values)[i];
     char digest[65];
     must(artel_strategy_model(strategy, 0, &model), "model");
@@ -306,6 +313,11 @@ static void load(const char *path, const char *name, int replicas)
     o.cluster = cluster;
     must(artel_context_add_operation(ctx, &cube), "operation");
     must(artel_functions_load(ctx, path, &o, &strategy), "load");
+    /* What a variable takes is known of a loaded one, too. */
+    artel_optimizer *none;
+    if (artel_strategy_variable(strategy, "rows", &rows_seen) == ARTEL_OK &&
+        artel_optimizer_create(strategy, "sgd", &rows_seen, 1, &none) != ARTEL_ERROR_INVALID)
+        must(ARTEL_ERROR_INTERNAL, "the optimizer of a variable on_read");
 }
 
 /* Whatever the file is, this ends with a line. */
