@@ -15,6 +15,7 @@
 #include "artel/extend.h"
 #include "artel/fit.h"
 #include "artel/graph.h"
+#include "artel/hooks.h"
 #include "artel/model.h"
 #include "artel/pipeline.h"
 #include "artel/predictor.h"

@@ -178,12 +178,17 @@ ARTEL_API const char *artel_session_explain(artel_session *session, artel_functi
 
 /* -- tf.train.MonitoredTrainingSession -- */
 
+typedef struct artel_hook artel_hook; /* artel/hooks.h */
+
 typedef struct artel_monitor_options {
     size_t struct_size;
-    const char *directory; /* of checkpoints, which the client writes and reads */
-    int64_t save_every;    /* units; 100. One is written before the first unit and after the last, too */
-    int keep;              /* checkpoints; 5 */
-    int retries;           /* losses of tasks without a checkpoint between them, after which it gives up; 10 */
+    const char *directory;    /* of checkpoints, which the client writes and reads */
+    int64_t save_every;       /* units; 0: by time. One is written before the first unit and after the last, too */
+    int keep;                 /* checkpoints; 5 */
+    int retries;              /* losses of tasks without a checkpoint between them, after which it gives up; 10 */
+    double save_secs;         /* 600; with save_every whichever comes first. 0: none by time */
+    artel_hook *const *hooks; /* called by the client, in this order; outlive the call */
+    int hook_count;
 } artel_monitor_options;
 
 #ifdef __cplusplus
@@ -191,16 +196,16 @@ static inline artel_monitor_options artel_monitor_options_init(void)
 {
     artel_monitor_options options = artel_monitor_options();
     options.struct_size = sizeof options;
-    options.save_every = 100;
+    options.save_secs = 600;
     options.keep = 5;
     options.retries = 10;
     return options;
 }
 #define ARTEL_MONITOR_OPTIONS_INIT artel_monitor_options_init()
 #else
-#define ARTEL_MONITOR_OPTIONS_INIT                                                                \
-    {                                                                                             \
-        .struct_size = sizeof(artel_monitor_options), .save_every = 100, .keep = 5, .retries = 10 \
+#define ARTEL_MONITOR_OPTIONS_INIT                                                               \
+    {                                                                                            \
+        .struct_size = sizeof(artel_monitor_options), .save_secs = 600, .keep = 5, .retries = 10 \
     }
 #endif
 
@@ -211,6 +216,11 @@ static inline artel_monitor_options artel_monitor_options_init(void)
  * of units; ARTEL_ERROR_RUN (it does not come back; retries); those of checkpoints. */
 ARTEL_API artel_status artel_session_monitor(artel_session *session, const artel_monitor_options *options,
                                              int64_t units, artel_unit_fn *unit, void *user);
+
+/* From a unit or a hook of a monitored session: this unit is the last one, whatever `units` says; within it a further
+ * run is ARTEL_ERROR_INVALID. The last checkpoint says how far it came, and the next job goes on from there. Errors:
+ * ARTEL_ERROR_INVALID (the session is not monitored). */
+ARTEL_API artel_status artel_session_request_stop(artel_session *session);
 
 #ifdef __cplusplus
 }

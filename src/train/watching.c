@@ -8,6 +8,7 @@
 #include "base/argument.h"
 #include "keras/model.h"
 #include "train/checkpoint_file.h"
+#include "train/options.h"
 #include "train/watch.h"
 
 #define OPTION(field) offsetof(artel_watch_options, field)
@@ -121,8 +122,10 @@ artel_status artel_watch_found(const artel_watch *w, artel_checkpoint_info *out,
 artel_status artel_watch_evaluate(artel_watch *w, artel_model *model, artel_data *data,
                                   const artel_evaluate_options *options, artel_history **out)
 {
+    artel_evaluate_options chosen = ARTEL_EVALUATE_OPTIONS_INIT;
     ARTEL_TRY(artel__enter(w ? w->ctx : NULL, __func__, "watch model data", w, model, data));
     ARTEL_TRY(artel__need_context(w->ctx, model->ctx, "the model"));
+    ARTEL_TRY(artel__take_options(w->ctx, &artel__evaluate_kind, options, &chosen)); /* not when it has waited */
     w->model = model;
     artel_status status = artel_watch_next(w);
     w->model = NULL;

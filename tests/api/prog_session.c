@@ -8,12 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "artel/hooks.h"
 #include "help_session.h"
 
 typedef struct job {
     session_program program;
     const char *folder;
-    int units, victim, tasks;
+    int units, victim, tasks, sessions, seen;
     const char *place[4];
 } job;
 
@@ -59,18 +60,68 @@ static void print_hash(const session_outcome *o)
     printf("variables %016llx\n", hash);
 }
 
+/* A hook that fetches what units do not, and counts sessions. */
+static artel_status count_session(void *user, artel_session *session, int64_t unit)
+{
+    job *j = user;
+    (void)session;
+    (void)unit;
+    j->sessions++;
+    return ARTEL_OK;
+}
+
+static artel_status fetch_logits(void *user, artel_hook_run *run)
+{
+    (void)user;
+    return artel_hook_fetch(run, 1);
+}
+
+static artel_status see_logits(void *user, artel_hook_run *run)
+{
+    job *j = user;
+    artel_array value;
+    artel_status status = artel_hook_value(run, 1, &value);
+    j->seen += status == ARTEL_OK && value.shape.dim[0] == SESSION_BATCH;
+    return status;
+}
+
+static artel_status say(void *user, artel_session *session, int64_t unit)
+{
+    const job *j = user;
+    (void)session;
+    printf("sessions %d of %lld units, %s\n", j->sessions, (long long)unit, j->seen > 0 ? "logits seen" : "no logits");
+    return ARTEL_OK;
+}
+
+static artel_status monitor(job *j)
+{
+    static const artel_hook_functions functions = {.struct_size = sizeof functions,
+                                                   .created = count_session,
+                                                   .before = fetch_logits,
+                                                   .after = see_logits,
+                                                   .end = say};
+    artel_monitor_options m = ARTEL_MONITOR_OPTIONS_INIT;
+    artel_hook *hook;
+    artel_status status = artel_hook_create(j->program.ctx, &functions, j, &hook);
+    if (status < 0) return status;
+    m.directory = j->folder;
+    m.save_every = 5;
+    m.hooks = &hook;
+    m.hook_count = 1;
+    status = artel_session_monitor(j->program.session, &m, j->units, unit, j);
+    artel_hook_destroy(hook);
+    return status;
+}
+
 static artel_status train(job *j, artel_communicator *communicator)
 {
     session_program *p = &j->program;
     session_outcome o = {.loss = {0}};
     artel_session_options s = ARTEL_SESSION_OPTIONS_INIT;
-    artel_monitor_options m = ARTEL_MONITOR_OPTIONS_INIT;
     s.communicator = communicator;
     artel_status status = session_declare(p);
     if (status == ARTEL_OK) status = artel_session_create(p->strategy, &s, &p->session);
-    m.directory = j->folder;
-    m.save_every = 5;
-    if (status == ARTEL_OK) status = artel_session_monitor(p->session, &m, j->units, unit, j);
+    if (status == ARTEL_OK) status = monitor(j);
     artel_session_destroy(p->session);
     p->session = NULL; /* what was saved last lies in the memory of task 0 */
     if (status == ARTEL_OK && artel_communicator_position(communicator) == 0) {

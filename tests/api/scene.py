@@ -2,6 +2,7 @@
 """Valid arguments of every public function, made from include/artel and a few words on what a function wants."""
 import ctypes
 import os
+import shutil
 import signal
 
 from api.contexts import Servers
@@ -12,7 +13,7 @@ lib = headers.load(os.environ["ARTEL_BUILD"] + "/libartel.so")
 BOOL = 12  # ARTEL_DTYPE_BOOL
 # Types that nothing destroys by name, beside those that something does.
 OBJECTS = ("artel_cluster", "artel_graph", "artel_variable", "artel_optimizer", "artel_function", "artel_custom_layer", "artel_ndarray", "artel_eager_function",
-           "artel_all_reduce_route", "artel_coordinator", "artel_remote", "artel_worker_data")
+           "artel_all_reduce_route", "artel_hook_run", "artel_coordinator", "artel_remote", "artel_worker_data")
 
 
 class Scene:
@@ -73,6 +74,8 @@ class Scene:
                      "artel_all_reduce_list_fn": [ctypes.c_void_p] * 3, "artel_optimizer_update_fn": [ctypes.c_void_p] * 4,
                      "artel_estimator_build_fn": [ctypes.c_void_p] * 2 + [ctypes.c_int], "artel_estimator_model_fn": [ctypes.c_void_p] * 4,
                      "artel_estimator_input_fn": [ctypes.c_void_p] * 3,
+                     "artel_hook_begin_fn": [ctypes.c_void_p] * 2, "artel_hook_unit_fn": [ctypes.c_void_p] * 2 + [ctypes.c_int64],
+                     "artel_hook_run_fn": [ctypes.c_void_p] * 2, "artel_hook_feed_fn": [ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p],
                      "artel_operation_gradient_fn": [ctypes.c_void_p] * 3 + [ctypes.c_int] * 3 + [ctypes.c_void_p]}[kind]
         callback = ctypes.CFUNCTYPE(ctypes.c_int, *arguments)(call)
         self.kept.append(callback)
@@ -161,6 +164,42 @@ class Scene:
         assert lib.artel_communicator_create(self.keep(contexts), 2, self.keep(members)) == 0
         lib.artel_communicator_set_all_reduce(members[0], definition.name)
 
+    def monitored(self, work):
+        """Does the work before a run of a monitored session, or behind it what is for there."""
+        def around(_user, run):
+            self.made["artel_hook_run"] = run
+            if self.function == "artel_hook_value":
+                lib.artel_hook_fetch(run, 0)
+            if after == (self.function == "artel_hook_value"):
+                work()
+            return 0
+
+        def before(user, run):
+            nonlocal after
+            after = False
+            return around(user, run)
+
+        def behind(user, run):
+            nonlocal after
+            after = True
+            return around(user, run)
+
+        after = False
+        functions = headers.structs["artel_hook_functions"](struct_size=ctypes.sizeof(headers.structs["artel_hook_functions"]))
+        functions.before, functions.after = self.callback("artel_hook_run_fn", before), self.callback("artel_hook_run_fn", behind)
+        hook = self.create("artel_hook_create", self.context, self.keep(ctypes.byref(functions)), None)
+        session, call = self.object("artel_session"), headers.structs["artel_session_call"].from_address(self.struct("artel_session_call"))
+        self.object("artel_function")
+        call.feeds = 0 if self.function == "artel_hook_feed" else call.feeds
+        options = headers.structs["artel_monitor_options"].from_address(self.struct("artel_monitor_options"))
+        options.hooks, options.hook_count = self.array(ctypes.c_void_p, hook), 1
+        empty = (headers.structs["artel_array"] * 1)()
+        if self.function == "artel_hook_feed":
+            call.feeds = ctypes.addressof(empty)
+        run = lambda _user, _unit: lib.artel_session_run(session, self.made["artel_function"], ctypes.addressof(call))
+        shutil.rmtree("monitor", ignore_errors=True)  # of the case before
+        lib.artel_session_monitor(session, ctypes.addressof(options), 1, self.callback("artel_unit_fn", run), None)
+
     def coordinated(self, work):
         """Does the work as a task of a cluster with a server: as its worker what is for those, else as its chief."""
         servers = Servers(self, headers, lib, "worker" if self.function == "artel_coordinator_serve" else "chief")
@@ -170,7 +209,9 @@ class Scene:
     def place(self):
         """Where the function is called."""
         fields = headers.functions[self.function][1]
-        places = {"artel_graph": self.traced, "artel_custom_layer": self.within_layer, "artel_all_reduce_route": self.routed,
+        if self.function == "artel_session_request_stop":
+            return self.monitored
+        places = {"artel_graph": self.traced, "artel_hook_run": self.monitored, "artel_custom_layer": self.within_layer, "artel_all_reduce_route": self.routed,
                   "artel_remote": self.coordinated}
         if self.function.startswith("artel_coordinator_"):
             return self.coordinated
@@ -226,6 +267,7 @@ class Scene:
                                                             self.callback("artel_trace_fn", self.trace), None, 1),
                 "artel_coordinator": lambda: self.create("artel_coordinator_open", self.object("artel_strategy"), None),
                 "artel_estimator": lambda: self.create("artel_estimator_create", self.context, self.struct("artel_estimator_options")),
+                "artel_hook": lambda: self.create("artel_hook_stop_at_step", self.context, 0, 1),
                 "artel_watch": lambda: self.create("artel_watch_create", self.context, self.text("."), self.struct("artel_watch_options")),
                 "artel_session": lambda: self.create("artel_session_create", self.object("artel_strategy"), self.struct("artel_session_options")),
                 "artel_device_setter": lambda: self.create("artel_device_setter_create", self.context, self.struct("artel_device_setter_options")),
@@ -288,6 +330,7 @@ class Scene:
                                    "outputs": self.struct("artel_array") if kind == "artel_session_call" else 0, "output_count": 1},
             "artel_monitor_options": {"directory": self.text("monitor"), "save_every": 1, "keep": 2, "retries": 1},
             "artel_watch_options": {"timeout_secs": 0.0},
+            "artel_hook_options": {"outputs": self.array(ctypes.c_int, 0), "count": 1, "directory": self.text("logs")},
             "artel_coordinator_options": {"in_flight": 4, "queue": 16, "patience": 60.0},
             "artel_worker_data_options": {"arrays": 1, "open": self.callback("artel_worker_open_fn", None),
                                           "next": self.callback("artel_worker_next_fn", None)},
@@ -371,6 +414,8 @@ class Scene:
             return self.array(ctypes.c_void_p, self.array(ctypes.c_float, *range(8)))
         if self.function.startswith("artel_predictor_") and field.name == "rows":
             return 2
+        if field.type == "artel_hook_feed_fn":
+            return self.callback(field.type, None)
         if field.type in ("artel_trace_fn", "artel_unit_fn"):
             return self.callback(field.type, self.trace if field.type == "artel_trace_fn" else lambda _user, _unit: 0)
         if field.stars == 1 and (field.type + "_destroy" in headers.functions or field.type in OBJECTS):
@@ -383,7 +428,7 @@ class Scene:
                              "artel_variable_read": 3, "artel_variable_assign": 3, "artel_variable_read_as": 3, "artel_variable_assign_as": 3, "artel_ndarray_read": 3,
                              "artel_ndarray_write": 3}.get(self.function, 1),
                    "input_count": 1, "output_count": 1, "most": 1, "units": 2, "to": 1,
-                   "array_count": 2, "members": 1, "bytes": 4, "room": 4, "newer_than": -1, "step": 1}
+                   "array_count": 2, "members": 1, "bytes": 4, "room": 4, "newer_than": -1, "step": 1, "last": 1}
         if field.type in ("artel_tensor",):
             return headers.structs[field.type](0, 0)
         return numbers.get(field.name, 0)

@@ -37,6 +37,7 @@ artel_reader_position.pass artel_reader_position.element
 artel_communicator_set_all_reduce.name artel_coordinator_open.options artel_coordinator_close.coordinator artel_coordinator_done.done
 artel_coordinator_schedule.data artel_coordinator_schedule.remote artel_remote_fetch.rows
 artel_train_and_evaluate.out artel_device_setter_create.options artel_session_create.options artel_session_monitor.user artel_graph_device.device
+artel_hook_create.user artel_hook_feeding.user artel_hook_step_counter.directory
 artel_watch_create.options artel_watch_found.folder artel_watch_evaluate.options artel_watch_evaluate.out
 """.split())
 # Numbers that mean something although they look hostile.

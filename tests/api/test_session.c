@@ -8,6 +8,7 @@
 
 #include "help_api.h"
 
+#include "artel/hooks.h"
 #include "help_session.h"
 
 enum {
@@ -413,6 +414,80 @@ static void GS4_containers(void **state)
     free(first);
 }
 
+/* -- hooks around the runs of one process; test_session.py has them beside TensorFlow's -- */
+
+static artel_status fetch_logits(void *user, artel_hook_run *run)
+{
+    artel_array none;
+    (void)user;
+    assert_int_equal(artel_hook_value(run, 1, &none), ARTEL_ERROR_INVALID);
+    assert_int_equal(artel_hook_fetch(run, 2), ARTEL_ERROR_INVALID);
+    assert_int_equal(artel_hook_feed(run, 0, &none), ARTEL_ERROR_INVALID); /* the unit feeds it */
+    return artel_hook_fetch(run, 1);
+}
+
+static artel_status see_logits(void *user, artel_hook_run *run)
+{
+    artel_array value, none = {.data = NULL};
+    float *seen = user;
+    assert_int_equal(artel_hook_fetch(run, 1), ARTEL_ERROR_INVALID);
+    assert_int_equal(artel_hook_feed(run, 0, &none), ARTEL_ERROR_INVALID);
+    artel_status status = artel_hook_value(run, 1, &value);
+    assert_int_equal(value.shape.rank, 2);
+    assert_int_equal(value.shape.dim[1], SESSION_CLASSES);
+    if (status == ARTEL_OK) memcpy(seen, value.data, (size_t)artel_shape_count(&value.shape) * sizeof *seen);
+    return status;
+}
+
+static artel_status one_step(void *user, int64_t unit)
+{
+    float loss;
+    return session_step(user, (int)unit, &loss, NULL);
+}
+
+static void GS3_hooks(void **state)
+{
+    static const artel_hook_functions functions = {
+        .struct_size = sizeof functions, .before = fetch_logits, .after = see_logits};
+    static const int outputs[] = {0, 1};
+    session_outcome *want = calloc(1, sizeof *want);
+    session_program p = {.ctx = api_context()};
+    float seen[SESSION_BATCH * SESSION_CLASSES] = {0};
+    char folder[64], logs[80];
+    artel_hook *hook[4] = {NULL};
+    artel_hook_options o = ARTEL_HOOK_OPTIONS_INIT;
+    artel_monitor_options m = ARTEL_MONITOR_OPTIONS_INIT;
+    (void)state;
+    reference(want);
+    begin_here(&p);
+    api_folder_make(folder);
+    snprintf(logs, sizeof logs, "%s/logs", folder);
+    api_ok(p.ctx, artel_hook_create(p.ctx, &functions, seen, &hook[0]));
+    api_ok(p.ctx, artel_hook_stop_at_step(p.ctx, 0, SESSION_STEPS, &hook[1]));
+    o.every_steps = 2;
+    o.directory = logs;
+    api_ok(p.ctx, artel_hook_step_counter(p.ctx, &o, &hook[2]));
+    o.outputs = outputs;
+    o.count = 2;
+    o.directory = NULL;
+    api_ok(p.ctx, artel_hook_logging(p.step, &o, &hook[3]));
+    m.directory = folder;
+    m.hooks = hook;
+    m.hook_count = 4;
+    api_refused(p.ctx, artel_session_request_stop(p.session), ARTEL_ERROR_INVALID, "not monitored");
+    api_ok(p.ctx, artel_session_monitor(p.session, &m, 1000, one_step, &p));
+    assert_int_equal(artel_strategy_units(p.strategy), SESSION_STEPS);
+    assert_memory_equal(seen, want->logits, SESSION_CLASSES * sizeof *seen); /* hooks change no bit */
+    for (int i = 0; i < 4; i++) artel_hook_destroy(hook[i]);
+    api_refused(p.ctx, artel_hook_summary(p.step, &o, &hook[0]), ARTEL_ERROR_INVALID, "directory");
+    api_refused(p.ctx, artel_hook_nan(p.look, 2, false, &hook[0]), ARTEL_ERROR_INVALID, "output");
+    api_refused(p.ctx, artel_hook_stop_at_step(p.ctx, 3, 4, &hook[0]), ARTEL_ERROR_INVALID, "both");
+    end_here(&p);
+    artel_context_destroy(p.ctx);
+    api_folder_remove(folder);
+    free(want);
+}
+
 /* -- names, and parameter servers by turns -- */
 
 static void GS6_GS7_GS8_setters(void **state)
@@ -473,6 +548,7 @@ int main(void)
         cmocka_unit_test(GS2_between_graphs_and_in_graph),
         cmocka_unit_test(refusals),
         cmocka_unit_test(scopes),
+        cmocka_unit_test(GS3_hooks),
         cmocka_unit_test(GS4_containers),
         cmocka_unit_test(GS6_GS7_GS8_setters),
         cmocka_unit_test(explained),

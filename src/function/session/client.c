@@ -134,6 +134,7 @@ static int task_of_output(const artel__placed_plan *p, int i)
 
 static void note_failure(run *r, int task, const artel_error *error)
 {
+    if (error->status == ARTEL_ERROR_RUN) r->session->lost = true; /* it waited in vain for another one */
     if (r->failure == ARTEL_OK)
         r->failure = artel__fail(r->session->ctx, error->status < 0 ? error->status : ARTEL_ERROR_RUN, error->where,
                                  error->advice, "%s: %s", r->session->task[task].text, error->what);
@@ -319,6 +320,7 @@ artel_status artel_session_run(artel_session *s, artel_function *f, const artel_
     ARTEL_TRY(artel__enter(s ? s->ctx : NULL, __func__, "session function call", s, f, call));
     ARTEL_TRY(artel__take_options(s->ctx, &artel__placed_call_kind, call, &chosen));
     ARTEL_TRY(check_call(s, f, &chosen));
+    if (s->around) return s->around(s->around_user, f, &chosen);
     run r = {.session = s, .call = &chosen};
     return run_it(&r, f);
 }

@@ -11,6 +11,7 @@
 
 artel_status artel__placed_broken(artel_session *s, artel_status status)
 {
+    s->lost = true;
     artel__placed_stand(s);
     bool lost = status == ARTEL_ERROR_CANCELLED && !artel__cancelled(s->ctx);
     return artel__coll_seat_fail(s->communicator, lost ? ARTEL_ERROR_RUN : status);
@@ -66,6 +67,7 @@ artel_status artel__placed_sit(artel_session *s)
 {
     artel__coll_seat seat;
     if (s->alone) return ARTEL_OK;
+    s->lost = true; /* unless all are here */
     ARTEL_TRY(artel__coll_seat_take(s->communicator, &seat));
     if (seat.members != s->tasks || seat.position != s->self)
         return artel__fail(s->ctx, ARTEL_ERROR_RUN, "session",
@@ -74,6 +76,7 @@ artel_status artel__placed_sit(artel_session *s)
     bool same = s->seated && seat.generation == s->seat.generation;
     s->seat = seat;
     s->seated = true;
+    s->lost = false;
     for (int t = 0; t < s->tasks && !same; t++) sit_with(s, t);
     return ARTEL_OK;
 }

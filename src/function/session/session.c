@@ -162,6 +162,27 @@ const char *artel_session_task(const artel_session *s)
     return s ? s->task[s->self].text : "";
 }
 
+bool artel__placed_lost(const artel_session *s)
+{
+    return s->lost;
+}
+
+artel_context *artel__placed_function_context(const artel_function *f)
+{
+    return f->strategy->ctx;
+}
+
+void artel__placed_surround(artel_session *s, artel__placed_around_fn *around, void *user)
+{
+    s->around = around;
+    s->around_user = user;
+}
+
+void *artel__placed_surrounded(const artel_session *s)
+{
+    return s->around_user;
+}
+
 artel_context *artel__placed_context(const artel_session *s)
 {
     return s->ctx;

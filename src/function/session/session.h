@@ -9,6 +9,13 @@ artel_context *artel__placed_context(const artel_session *session);
 artel_strategy *artel__placed_strategy(const artel_session *session);
 /* NULL: this process is all tasks. */
 artel_communicator *artel__placed_communicator(const artel_session *session);
+artel_context *artel__placed_function_context(const artel_function *function);
+/* Who is asked instead of a run that the program wants, and what then runs it. NULL: nobody. */
+typedef artel_status artel__placed_around_fn(void *user, artel_function *function, const artel_session_call *call);
+void artel__placed_surround(artel_session *session, artel__placed_around_fn *around, void *user);
+void *artel__placed_surrounded(const artel_session *session);
+/* Whether the last call of a client's failed because a task is lost. */
+bool artel__placed_lost(const artel_session *session);
 /* Whether it is task 0. */
 bool artel__placed_is_first(const artel_session *session);
 

@@ -15,6 +15,7 @@
 #include "artel/session.h"
 #include "coll/seat.h"
 #include "function/function_impl.h"
+#include "function/session/session.h"
 #include "ps/lane.h"
 
 enum {
@@ -133,11 +134,14 @@ struct artel_session {
     artel__placed_plan *plan;
     artel__coll_seat seat;
     bool seated;
+    bool lost;                /* the last exchange failed, or found fewer tasks */
     artel__placed_peer *peer; /* by task */
     uint64_t runs;
     bool *wanted; /* by output, of the run that begins */
     int wanted_room;
     artel__text text;
+    artel__placed_around_fn *around; /* of a monitored session; with around_user */
+    void *around_user;
 };
 
 /* Who computes what belongs to a task. */
