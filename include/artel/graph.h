@@ -112,6 +112,11 @@ ARTEL_API artel_value artel_graph_reduce(artel_graph *graph, artel_reduction red
  * ARTEL_ERROR_UNSUPPORTED (rows of ARTEL_MAX_RANK axes; in parts of models: custom layers, losses, ...). Strings have
  * empty ones behind a smaller batch. */
 ARTEL_API artel_value artel_graph_gather(artel_graph *graph, artel_value rows);
+/* The same joined along another axis, as all_gather(axis) does it of one value a replica, here one a row: rows of
+ * [2][3] and axis 2 give [2][batch_size * 3], row after row along that axis, with zeros behind those of a smaller
+ * batch. The batch counts as axis 0, which is artel_graph_gather(); -1 is the last one. Differentiable likewise.
+ * Errors, the graph's: those of artel_graph_gather(); ARTEL_ERROR_INVALID (no such axis). */
+ARTEL_API artel_value artel_graph_gather_along(artel_graph *graph, artel_value rows, int axis);
 
 /* -- gradients and variables -- */
 

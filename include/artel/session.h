@@ -182,11 +182,11 @@ typedef struct artel_hook artel_hook; /* artel/hooks.h */
 
 typedef struct artel_monitor_options {
     size_t struct_size;
-    const char *directory;    /* of checkpoints, which the client writes and reads */
-    int64_t save_every;       /* units; 0: by time. One is written before the first unit and after the last, too */
-    int keep;                 /* checkpoints; 5 */
-    int retries;              /* losses of tasks without a checkpoint between them, after which it gives up; 10 */
-    double save_secs;         /* 600; with save_every whichever comes first. 0: none by time */
+    const char *directory; /* of checkpoints, which the client writes and reads */
+    int64_t save_every;    /* units; 0: by time. One is written before the first unit and after the last, too */
+    int keep;              /* checkpoints; 5 */
+    int retries;           /* losses of tasks without a checkpoint between them, after which it gives up; 10 */
+    double save_secs; /* with save_every whichever comes first; 0: 600 where no units are given, else none by time */
     artel_hook *const *hooks; /* called by the client, in this order; outlive the call */
     int hook_count;
 } artel_monitor_options;
@@ -196,16 +196,15 @@ static inline artel_monitor_options artel_monitor_options_init(void)
 {
     artel_monitor_options options = artel_monitor_options();
     options.struct_size = sizeof options;
-    options.save_secs = 600;
     options.keep = 5;
     options.retries = 10;
     return options;
 }
 #define ARTEL_MONITOR_OPTIONS_INIT artel_monitor_options_init()
 #else
-#define ARTEL_MONITOR_OPTIONS_INIT                                                               \
-    {                                                                                            \
-        .struct_size = sizeof(artel_monitor_options), .save_secs = 600, .keep = 5, .retries = 10 \
+#define ARTEL_MONITOR_OPTIONS_INIT                                             \
+    {                                                                          \
+        .struct_size = sizeof(artel_monitor_options), .keep = 5, .retries = 10 \
     }
 #endif
 

@@ -5,11 +5,14 @@
  *   task 0   restore, push, unit, unit, ..., (pull, save), ..., close
  *   others   serve
  * and after a loss: renew, which waits until all tasks are there again, and begin anew. */
+#include <math.h>
+
 #include "base/argument.h"
 #include "base/clock.h"
 #include "estimator/hook.h"
 #include "function/session/session.h"
 
+#define DEFAULT_SECS 600.0 /* as MonitoredTrainingSession */
 #define MOST_UNITS 1000000000000000
 #define OPTION(field) offsetof(artel_monitor_options, field)
 static const artel__range ranges[] = {{".save_every", ARTEL__RANGE_INT64, OPTION(save_every), 0, 1e15, NULL},
@@ -48,8 +51,9 @@ static artel_status save(monitor *m, int64_t unit)
 static bool is_due(const monitor *m, int64_t unit)
 {
     const artel_monitor_options *o = &m->options;
+    double secs = o->save_secs > 0 ? o->save_secs : o->save_every > 0 ? INFINITY : DEFAULT_SECS;
     if (o->save_every > 0 && unit % o->save_every == 0) return true;
-    return o->save_secs > 0 && (double)(artel__now_ns() - m->saved_ns) * 1e-9 >= o->save_secs;
+    return (double)(artel__now_ns() - m->saved_ns) * 1e-9 >= secs;
 }
 
 /* What the newest checkpoint holds, on all tasks; *next: the unit that it begins with. */

@@ -43,7 +43,7 @@ artel_watch_create.options artel_watch_found.folder artel_watch_evaluate.options
 # Numbers that mean something although they look hostile.
 MEANT = {"artel_cluster_get.seconds": [math.inf], "artel_cluster_barrier.seconds": [math.inf], "artel_cluster_finish.status": None,
          "artel_model_read_checkpoint.newer_than": None, "artel_ndarray_full.number": None, "artel_ndarray_slice.axis": [-1], "artel_ndarray_index.axis": [-1],
-         "artel_ndarray_slice.begin": None, "artel_ndarray_slice.end": None, "artel_ndarray_slice.step": None, "artel_ndarray_index.position": [-1], "artel_normalization_options.axis": [-1]}
+         "artel_ndarray_slice.begin": None, "artel_ndarray_slice.end": None, "artel_ndarray_slice.step": None, "artel_ndarray_index.position": [-1], "artel_normalization_options.axis": [-1], "artel_graph_gather_along.axis": [-1]}
 # Fields of a struct that only some of its functions look at.
 ONLY = {"artel_collective.root": "communicator_(broadcast|reduce|gather)$", "artel_collective.reduction": "reduce", "artel_conv2d_options.groups": "layer_conv2d",
         "artel_conv2d_options.depth_multiplier": "depthwise|separable", "artel_conv2d_options.filters": "layer_conv2d|separable",

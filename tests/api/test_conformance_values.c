@@ -170,13 +170,19 @@ static artel_status trace_gather(void *user, artel_graph *g, const artel_value *
     artel_value sum = artel_graph_op(g, "sum", &pairs, 1, "{\"axis\": 1}");
     artel_graph_gradients(g, artel_graph_binary(g, "multiply", c, sum), in, 1, &out[3]);
     artel_graph_gradients(g, artel_graph_unary(g, "square", out[3]), in, 1, &out[4]);
+    artel_value pair = artel_graph_op(g, "stack", (artel_value[]){in[0], in[0]}, 2, "{\"axis\": 2}");
+    out[6] = artel_graph_gather_along(g, pair, -1);
+    out[7] = artel_graph_gather_along(g, in[0], 1);
+    artel_graph_gradients(g, artel_graph_unary(g, "square", out[6]), in, 1, &out[8]);
+    out[9] = artel_graph_gather_along(g, positive, 0);
     return artel_graph_gradients(g, artel_graph_unary(g, "square", out[0]), in, 1, &out[5]); /* shared: counts once */
 }
 
 typedef struct gathered {
     float all[BATCH * WIDTH], slope[BATCH * WIDTH], second[BATCH * WIDTH], square[BATCH * WIDTH];
+    float last[WIDTH * BATCH * 2], line[BATCH * WIDTH], pairs[BATCH * WIDTH]; /* joined along axes of rows */
     int32_t place[BATCH];
-    uint8_t positive[BATCH];
+    uint8_t positive[BATCH], again[BATCH];
 } gathered;
 
 static int32_t factor_of(int row)
@@ -202,6 +208,13 @@ static void check_gathered(const gathered *got, int rows)
         assert_true(got->square[i] == 2 * number_of(i));
         assert_true(got->second[i] == 2 * (weighted[i % WIDTH] + (float)factor_of(i / WIDTH) * sum[i % WIDTH]));
     }
+    for (int i = 0; i < WIDTH * BATCH * 2; i++) {
+        int row = i % (BATCH * 2) / 2, column = i / (BATCH * 2);
+        assert_true(got->last[i] == (row < rows ? number_of(row * WIDTH + column) : 0));
+    }
+    for (int i = 0; i < rows * WIDTH; i++) assert_true(got->pairs[i] == 4 * number_of(i));
+    assert_memory_equal(got->line, got->all, sizeof got->line);
+    assert_memory_equal(got->again, got->positive, sizeof got->again);
     for (int r = 0; r < BATCH; r++) {
         assert_int_equal(got->place[r], r < rows ? factor_of(r) : 0);
         assert_int_equal(got->positive[r], r < rows && factor_of(r) > 0);
@@ -215,6 +228,20 @@ static artel_status trace_gather_shared(void *user, artel_graph *g, const artel_
     return artel_graph_status(g);
 }
 
+static artel_status trace_gather_shared_along(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    (void)user, (void)in;
+    out[0] = artel_graph_gather_along(g, artel_graph_number(g, 1), 0);
+    return artel_graph_status(g);
+}
+
+static artel_status trace_gather_nowhere(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    (void)user;
+    out[0] = artel_graph_gather_along(g, in[0], 2);
+    return artel_graph_status(g);
+}
+
 static void ST5_all_gather(void **state)
 {
     const artel_argument arguments[2] = {{.name = "x", .shape = {1, {WIDTH}}},
@@ -223,7 +250,9 @@ static void ST5_all_gather(void **state)
     for (int f = 0; f < conformance_count; f++) {
         scene s = begin(&conformance_forms[f], 0, 1, NULL);
         rows_refused(&s.stage, trace_gather_shared, "no rows");
-        artel_function *function = make(&s, arguments, 2, 6, trace_gather);
+        rows_refused(&s.stage, trace_gather_shared_along, "no rows");
+        rows_refused(&s.stage, trace_gather_nowhere, "no axis 2");
+        artel_function *function = make(&s, arguments, 2, 10, trace_gather);
         bool here = conformance_start(&s.stage.on);
         fill_rows();
         for (int rows = BATCH; rows > 0 && here; rows -= 5) {
@@ -232,13 +261,17 @@ static void ST5_all_gather(void **state)
             for (int r = 0; r < BATCH; r++) place[r] = factor_of(r);
             const artel_array in[2] = {{ARTEL_DTYPE_FLOAT32, {2, {rows, WIDTH}}, rows_of},
                                        {ARTEL_DTYPE_INT32, {1, {rows}}, place}},
-                              out[6] = {{.dtype = ARTEL_DTYPE_FLOAT32, .data = got.all},
-                                        {.dtype = ARTEL_DTYPE_INT32, .data = got.place},
-                                        {.dtype = ARTEL_DTYPE_BOOL, .data = got.positive},
-                                        {.dtype = ARTEL_DTYPE_FLOAT32, .data = got.slope},
-                                        {.dtype = ARTEL_DTYPE_FLOAT32, .data = got.second},
-                                        {.dtype = ARTEL_DTYPE_FLOAT32, .data = got.square}};
-            api_ok(s.stage.ctx, conformance_run(&s.stage.on, function, in, 2, out, 6));
+                              out[10] = {{.dtype = ARTEL_DTYPE_FLOAT32, .data = got.all},
+                                         {.dtype = ARTEL_DTYPE_INT32, .data = got.place},
+                                         {.dtype = ARTEL_DTYPE_BOOL, .data = got.positive},
+                                         {.dtype = ARTEL_DTYPE_FLOAT32, .data = got.slope},
+                                         {.dtype = ARTEL_DTYPE_FLOAT32, .data = got.second},
+                                         {.dtype = ARTEL_DTYPE_FLOAT32, .data = got.square},
+                                         {.dtype = ARTEL_DTYPE_FLOAT32, .data = got.last},
+                                         {.dtype = ARTEL_DTYPE_FLOAT32, .data = got.line},
+                                         {.dtype = ARTEL_DTYPE_FLOAT32, .data = got.pairs},
+                                         {.dtype = ARTEL_DTYPE_BOOL, .data = got.again}};
+            api_ok(s.stage.ctx, conformance_run(&s.stage.on, function, in, 2, out, 10));
             check_gathered(&got, rows);
         }
         rows_end(&s.stage);
