@@ -17,7 +17,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tupl
 
 import numpy as np
 
-__all__ = ["Error", "Function", "Functions", "Model", "checkpoints", "load", "load_functions", "version"]
+__all__ = ["Error", "Function", "Functions", "Model", "Strategy", "checkpoints", "load", "load_functions", "version"]
 
 Arrays = Union[np.ndarray, Sequence[np.ndarray], Dict[str, np.ndarray]]
 Record = Union[None, str, Dict[str, Any], Sequence[Any]]
@@ -41,51 +41,27 @@ class Error(RuntimeError):
 # -- the C structs, field by field in the order of the headers (tests/api/test_python.py compares) --
 
 
-class _Record(ctypes.Structure):
-    _fields_ = [("status", _i), ("where", ctypes.c_char * 256), ("what", ctypes.c_char * 768), ("advice", ctypes.c_char * 512)]
-
-
-class _Shape(ctypes.Structure):
-    _fields_ = [("rank", _i), ("dim", _l * 8)]
-
-
-class _String(ctypes.Structure):
-    _fields_ = [("bytes", _s), ("length", _z)]
-
-
-class _Array(ctypes.Structure):
-    _fields_ = [("name", _s), ("role", _i), ("dtype", _i), ("shape", _Shape), ("values", _p)]
-
-
-class _Metric(ctypes.Structure):
-    _fields_ = [("name", _s), ("value", _d)]
-
-
-class _Event(ctypes.Structure):
-    """The head of artel_event, which is all that is read here."""
-
-    _fields_ = [("kind", _i), ("epoch", _l), ("epochs", _l), ("step", _l), ("steps_per_epoch", _l), ("step_in_epoch", _l), ("loss", _d),
-                ("learning_rate", _d), ("metrics", ctypes.POINTER(_Metric)), ("metric_count", _i), ("validation", _b)]
-
-
-class _FitOptions(ctypes.Structure):
-    _fields_ = [("struct_size", _z), ("epochs", _l), ("initial_epoch", _l), ("batch_size", _l), ("steps_per_epoch", _l), ("shards", _l),
-                ("seed", _u), ("shuffle", _b), ("strategy", _s), ("replicas", _i), ("threads", _i), ("validation_data", _p),
-                ("validation_split", _d), ("validation_steps", _l), ("validation_batch_size", _l), ("validation_frequency", _l),
-                ("class_weight", _s), ("learning_rate", _d), ("callbacks", _s), ("checkpoint_dir", _s), ("save_every", _s), ("keep", _i),
-                ("fresh", _b), ("resume", _b), ("stop_on_nan", _b), ("dry_run", _b), ("on_plan", _p), ("on_event", _p), ("event_user", _p),
-                ("batch_norm_groups", _i), ("on_profile", _p), ("cluster", _p), ("on_result", _p), ("recompute", _d), ("check_data", _s),
-                ("standard_step", _b), ("arithmetic", _s), ("consistency", _s), ("ps_partitioner", _s), ("device", _s), ("plugin", _s),
-                ("device_precision", _s), ("device_kernels", _s), ("device_launches", _s), ("auto_shard", _s), ("audit_data", _b),
-                ("ps_copies", _l), ("all_reduce", _s), ("device_reduce", _s), ("ps_placement", _s), ("ps_loss", _s), ("embedding_updates", _s), ("validation_epochs", _s),
-                ("device_memory", _s), ("allow_mixed_arithmetic", _b)]
-
-
-class _EvaluateOptions(ctypes.Structure):
-    _fields_ = [("struct_size", _z), ("batch_size", _l), ("steps", _l), ("shards", _l), ("strategy", _s), ("replicas", _i), ("threads", _i),
-                ("on_event", _p), ("event_user", _p), ("cluster", _p), ("on_result", _p), ("arithmetic", _s), ("device", _s), ("plugin", _s),
-                ("device_precision", _s), ("device_kernels", _s), ("device_launches", _s), ("all_reduce", _s), ("device_reduce", _s), ("device_memory", _s),
-                ("allow_mixed_arithmetic", _b)]
+class _Record(ctypes.Structure): _fields_ = [("status", _i), ("where", ctypes.c_char * 256), ("what", ctypes.c_char * 768), ("advice", ctypes.c_char * 512)]
+class _Shape(ctypes.Structure): _fields_ = [("rank", _i), ("dim", _l * 8)]
+class _String(ctypes.Structure): _fields_ = [("bytes", _s), ("length", _z)]
+class _Array(ctypes.Structure): _fields_ = [("name", _s), ("role", _i), ("dtype", _i), ("shape", _Shape), ("values", _p)]
+class _Metric(ctypes.Structure): _fields_ = [("name", _s), ("value", _d)]
+# The head of artel_event, which is all that is read here
+class _Event(ctypes.Structure): _fields_ = [("kind", _i), ("epoch", _l), ("epochs", _l), ("step", _l), ("steps_per_epoch", _l), ("step_in_epoch", _l), ("loss", _d),
+        ("learning_rate", _d), ("metrics", ctypes.POINTER(_Metric)), ("metric_count", _i), ("validation", _b)]
+class _FitOptions(ctypes.Structure): _fields_ = [("struct_size", _z), ("epochs", _l), ("initial_epoch", _l), ("batch_size", _l), ("steps_per_epoch", _l), ("shards", _l),
+        ("seed", _u), ("shuffle", _b), ("strategy", _s), ("replicas", _i), ("threads", _i), ("validation_data", _p), ("validation_split", _d),
+        ("validation_steps", _l), ("validation_batch_size", _l), ("validation_frequency", _l), ("class_weight", _s), ("learning_rate", _d),
+        ("callbacks", _s), ("checkpoint_dir", _s), ("save_every", _s), ("keep", _i), ("fresh", _b), ("resume", _b), ("stop_on_nan", _b),
+        ("dry_run", _b), ("on_plan", _p), ("on_event", _p), ("event_user", _p), ("batch_norm_groups", _i), ("on_profile", _p), ("cluster", _p),
+        ("on_result", _p), ("recompute", _d), ("check_data", _s), ("standard_step", _b), ("arithmetic", _s), ("consistency", _s),
+        ("ps_partitioner", _s), ("device", _s), ("plugin", _s), ("device_precision", _s), ("device_kernels", _s), ("device_launches", _s),
+        ("auto_shard", _s), ("audit_data", _b), ("ps_copies", _l), ("all_reduce", _s), ("device_reduce", _s), ("ps_placement", _s),
+        ("ps_loss", _s), ("embedding_updates", _s), ("validation_epochs", _s), ("device_memory", _s), ("allow_mixed_arithmetic", _b)]
+class _EvaluateOptions(ctypes.Structure): _fields_ = [("struct_size", _z), ("batch_size", _l), ("steps", _l), ("shards", _l), ("strategy", _s), ("replicas", _i),
+        ("threads", _i), ("on_event", _p), ("event_user", _p), ("cluster", _p), ("on_result", _p), ("arithmetic", _s), ("device", _s),
+        ("plugin", _s), ("device_precision", _s), ("device_kernels", _s), ("device_launches", _s), ("all_reduce", _s),
+        ("device_reduce", _s), ("device_memory", _s), ("allow_mixed_arithmetic", _b)]
 
 
 _OnEvent = ctypes.CFUNCTYPE(None, _p, ctypes.POINTER(_Event))
@@ -273,8 +249,8 @@ def _interruptible(context: _Context, raised: List[BaseException]) -> Iterator[N
 class Model:
     """A model that Keras has saved: see load()."""
 
-    def __init__(self, path: str, extensions: Sequence[str] = (), dtype: Optional[str] = None) -> None:
-        self._context = _Context()
+    def __init__(self, path: str, extensions: Sequence[str] = (), dtype: Optional[str] = None, context: Optional[_Context] = None) -> None:
+        self._context = context or _Context()
         self._handle = _p()
         for extension in extensions:
             self._check(_lib.artel_context_load_extension(self._context.handle, _text(extension)))
@@ -429,4 +405,5 @@ def load(path: str, extensions: Sequence[str] = (), dtype: Optional[str] = None)
 
 
 from .functions import Function, Functions, load_functions  # noqa: E402 - it stands on what is above
+from .graphs import Strategy  # noqa: E402
 from .watch import checkpoints  # noqa: E402

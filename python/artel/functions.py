@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, List, Sequence, Union
+from typing import Any, Dict, List, Sequence, Union
 
 import numpy as np
 
@@ -23,14 +23,8 @@ class _StrategyOptions(ctypes.Structure):
                     "device", "plugin", "device_precision", "device_kernels", "device_launches", "device_reduce", "device_memory")]
 
 
-class _Argument(ctypes.Structure):
-    _fields_ = [("name", _s), ("dtype", _i), ("shared", _b), ("shape", _Shape)]
-
-
-class _Values(ctypes.Structure):
-    """artel_array."""
-
-    _fields_ = [("dtype", _i), ("shape", _Shape), ("data", _p)]
+class _Argument(ctypes.Structure): _fields_ = [("name", _s), ("dtype", _i), ("shared", _b), ("shape", _Shape)]
+class _Values(ctypes.Structure): _fields_ = [("dtype", _i), ("shape", _Shape), ("data", _p)]  # artel_array
 
 
 def _values(array: np.ndarray, text: Any = None) -> _Values:
@@ -39,11 +33,10 @@ def _values(array: np.ndarray, text: Any = None) -> _Values:
 
 
 class Function:
-    """A function of a file: called with an array for each argument, it gives the output, or a list of the outputs."""
+    """A function of a file or of a strategy: called with an array for each argument, it gives the output, or a list of the outputs."""
 
-    def __init__(self, owner: "Functions", name: str) -> None:
-        self._owner, self._handle, self.name = owner, _p(), name
-        owner._check(_lib.artel_strategy_function(owner._handle, _text(name), ctypes.byref(self._handle)))
+    def __init__(self, owner: "_Holder", handle: ctypes.c_void_p, name: str) -> None:
+        self._owner, self._handle, self.name = owner, handle, name
         self._arguments = []
         for index in range(_lib.artel_function_arguments(self._handle)):
             argument = _Argument()
@@ -83,19 +76,13 @@ class Function:
         return made[0] if len(made) == 1 else made
 
 
-class Functions:
-    """What a file holds: see load_functions()."""
+class _Holder:
+    """A strategy of the library, with the functions it has."""
 
-    def __init__(self, path: str, extensions: Sequence[str], settings: Any) -> None:
+    def __init__(self, extensions: Sequence[str] = ()) -> None:
         self._context, self._handle = _Context(), _p()
-        options = _StrategyOptions(struct_size=ctypes.sizeof(_StrategyOptions), batch_size=32)
-        for name in ("batch_size", "shards", "seed", "arithmetic"):
-            if name in settings:
-                raise TypeError(f"{name} is the file's, for results depend on it")
-        _fill(options, settings)
         for extension in extensions:
             self._check(_lib.artel_context_load_extension(self._context.handle, _text(extension)))
-        self._check(_lib.artel_functions_load(self._context.handle, _text(path), ctypes.byref(options), ctypes.byref(self._handle)))
 
     def __del__(self) -> None:
         if getattr(self, "_handle", None):
@@ -106,26 +93,52 @@ class Functions:
         self._context.check(status)
 
     def __getitem__(self, name: str) -> Function:
-        return Function(self, name)
+        handle = _p()
+        self._check(_lib.artel_strategy_function(self._handle, _text(name), ctypes.byref(handle)))
+        return Function(self, handle, name)
+
+    def save(self, path: str) -> None:
+        """All of it, as it is now, for load_functions()."""
+        self._check(_lib.artel_functions_save(self._handle, None, 0, _text(path)))
+
+
+class Functions(_Holder):
+    """What a file holds: see load_functions()."""
+
+    def __init__(self, path: str, extensions: Sequence[str], settings: Any) -> None:
+        super().__init__(extensions)
+        for name in ("batch_size", "shards", "seed", "arithmetic"):
+            if name in settings:
+                raise TypeError(f"{name} is the file's, for results depend on it")
+        options = _strategy_options(settings)
+        self._check(_lib.artel_functions_load(self._context.handle, _text(path), ctypes.byref(options), ctypes.byref(self._handle)))
 
     def variable(self, name: str) -> np.ndarray:
         """The values of a variable ("dense/kernel") as they are now."""
-        handle, shape, dtype = _p(), _Shape(), _i()
+        handle = _p()
         self._check(_lib.artel_strategy_variable(self._handle, _text(name), ctypes.byref(handle)))
-        self._check(_lib.artel_variable_shape(handle, ctypes.byref(shape)))
-        self._check(_lib.artel_variable_dtype(handle, ctypes.byref(dtype)))
-        extents = [shape.dim[i] for i in range(shape.rank)]
-        if dtype.value == _STRING:
-            texts = (_String * max(int(np.prod(extents)), 1))()
-            self._check(_lib.artel_variable_read_as(handle, _STRING, _p(ctypes.addressof(texts)), _l(int(np.prod(extents)))))
-            return _read_strings(texts, extents)
-        values = np.empty(extents, "float32")
-        self._check(_lib.artel_variable_read(handle, values.ctypes.data_as(_p), _l(values.size)))
-        return values
+        return _read(self, handle)
 
-    def save(self, path: str) -> None:
-        """All of it, as it is now."""
-        self._check(_lib.artel_functions_save(self._handle, None, 0, _text(path)))
+
+def _strategy_options(settings: Dict[str, Any]) -> _StrategyOptions:
+    options = _StrategyOptions(struct_size=ctypes.sizeof(_StrategyOptions), batch_size=32)
+    _fill(options, settings)
+    return options
+
+
+def _read(owner: _Holder, variable: ctypes.c_void_p) -> np.ndarray:
+    """Its values, in its own element type."""
+    shape, dtype = _Shape(), _i()
+    owner._check(_lib.artel_variable_shape(variable, ctypes.byref(shape)))
+    owner._check(_lib.artel_variable_dtype(variable, ctypes.byref(dtype)))
+    if dtype.value == _STRING:
+        count = int(np.prod([shape.dim[i] for i in range(shape.rank)]))
+        texts = (_String * max(count, 1))()
+        owner._check(_lib.artel_variable_read_as(variable, _STRING, _p(ctypes.addressof(texts)), _l(count)))
+        return _read_strings(texts, [shape.dim[i] for i in range(shape.rank)])
+    values = np.empty([shape.dim[i] for i in range(shape.rank)], _DTYPES[dtype.value])
+    owner._check(_lib.artel_variable_read_as(variable, dtype, values.ctypes.data_as(_p), _l(values.size)))
+    return values
 
 
 def load_functions(path: str, extensions: Sequence[str] = (), **settings: Any) -> Functions:

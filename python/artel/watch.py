@@ -1,10 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The checkpoints of a run, from beside it (include/artel/watch.h), as tf.train.checkpoints_iterator() gives them.
-
-    for path in artel.checkpoints("run1", timeout=600):
-        model.load_checkpoint(path)
-        print(path, model.evaluate(x, y))
-"""
+"""The checkpoints of a run, from beside it (include/artel/watch.h), as tf.train.checkpoints_iterator() gives them."""
 
 from __future__ import annotations
 
@@ -19,17 +14,10 @@ _AGAIN = 1
 _IsOver = ctypes.CFUNCTYPE(_b, _p)
 
 
-class _Options(ctypes.Structure):
-    """artel_watch_options."""
-
-    _fields_ = [("struct_size", _z), ("start_delay_secs", _d), ("min_interval_secs", _d), ("timeout_secs", _d), ("most", _l), ("ignore_end", _b),
-                ("is_over", _p), ("user", _p)]
-
-
-class _Info(ctypes.Structure):
-    """artel_checkpoint_info."""
-
-    _fields_ = [("step", _l), ("epoch", _l), ("finished", _b)]
+# artel_watch_options
+class _Options(ctypes.Structure): _fields_ = [("struct_size", _z), ("start_delay_secs", _d), ("min_interval_secs", _d), ("timeout_secs", _d), ("most", _l),
+        ("ignore_end", _b), ("is_over", _p), ("user", _p)]
+class _Info(ctypes.Structure): _fields_ = [("step", _l), ("epoch", _l), ("finished", _b)]  # artel_checkpoint_info
 
 
 def checkpoints(directory: str, min_interval_secs: float = 0, timeout: Optional[float] = None, timeout_fn: Optional[Callable[[], bool]] = None,

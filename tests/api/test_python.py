@@ -20,7 +20,7 @@ SOURCE, BUILD = os.environ["ARTEL_SOURCE"], os.environ["ARTEL_BUILD"]
 os.environ["ARTEL_LIBRARY"] = BUILD + "/libartel.so"
 sys.path.insert(0, SOURCE + "/python")
 import artel  # noqa: E402
-from artel import functions, watch  # noqa: E402
+from artel import functions, graphs, watch  # noqa: E402
 
 FOLDER = tempfile.TemporaryDirectory()
 RECORD = """{"class_name": "Sequential", "config": {"name": "m", "layers": [{"class_name": "InputLayer", "config": {"batch_shape": [null, 6],
@@ -50,7 +50,8 @@ def compare_structs():
     headers = Headers(SOURCE + "/include/artel")
     pairs = {"artel_fit_options": artel._FitOptions, "artel_evaluate_options": artel._EvaluateOptions, "artel_event": artel._Event,
              "artel_strategy_options": functions._StrategyOptions, "artel_argument": functions._Argument, "artel_array": functions._Values,
-             "artel_watch_options": watch._Options, "artel_checkpoint_info": watch._Info,
+             "artel_variable_options": graphs._VariableOptions, "artel_function_options": graphs._FunctionOptions, "artel_choice": graphs._Choice, "artel_loop": graphs._Loop,
+             "artel_scan": graphs._Scan, "artel_watch_options": watch._Options, "artel_checkpoint_info": watch._Info,
              "artel_data_array": artel._Array, "artel_string": artel._String, "artel_shape": artel._Shape, "artel_metric_value": artel._Metric, "artel_error": artel._Record}
     for name, ours in pairs.items():
         theirs = headers.structs[name]
@@ -120,6 +121,99 @@ def texts(y):
     refuses(artel.Error, "strings", lambda: find(np.ones((5, 1))))
     refuses(artel.Error, "UTF-8", lambda: model.predict(np.array([[b"\xc3("]])))
     refuses(artel.Error, "", lambda: new_model().predict(words))
+
+
+def traced(settings, work):
+    """Jacobians, a Hessian, a model, control flow and a training in functions of Python, and what is left behind, under a strategy."""
+    s = artel.Strategy(batch_size=12, seed=3, **settings)
+    w, wide = s.variable("w", work["w"]), s.variable("wide", work["w"], dtype="float64")
+    model = s.load(path("m.json"))
+    adam = s.optimizer({"class_name": "Adam", "config": {"learning_rate": 0.1}}, [w])
+    trainer = s.optimizer("sgd:learning_rate=0.5", model)
+
+    @s.function(graphs.rows(3), outputs=5)
+    def slopes(x):
+        y = graphs.tanh(x @ w)
+        (first,) = graphs.gradients(graphs.sum(y * y, axis=-1), [x])
+        return [y, graphs.jacobians(y, x), graphs.jacobians(first, x), graphs.jacobians(graphs.reduce(y, "sum"), w),
+                graphs.gather(2 - x / [1.0, 2.0, 4.0], axis=1)]
+
+    @s.function(graphs.rows(3), graphs.rows(2))
+    def step(x, y):
+        loss = graphs.reduce(graphs.loss("mean_squared_error", y, x @ w))
+        adam.minimise(loss)
+        wide.assign(graphs.cast(w, dtype="float64") * 0.1)
+        return loss
+
+    @s.function(graphs.rows(6), graphs.rows(dtype="int32"), outputs=2, training=True)
+    def fit(x, y):
+        p = graphs.call(model, x)
+        loss = graphs.reduce(graphs.loss("sparse_categorical_crossentropy", y, p))
+        trainer.apply(graphs.gradients(loss, s.variables(model)))
+        return loss, p
+
+    @s.function(graphs.shared(4), outputs=3)
+    def flow(x):
+        doubled = graphs.choose(graphs.greater(graphs.sum(x), 0.0), lambda x: x * 2, lambda x: -x, x)
+        grown = graphs.loop(lambda x: graphs.less(graphs.max(x), 100), lambda x: x * x + 1, x, most=6)
+        (last,), (sums,) = graphs.scan(lambda s, x: [s + x, s + x], [graphs.constant(0.0)], [x], axis=0)
+        return doubled, grown, sums + 0 * last
+
+    results = slopes(work["x"]) + [step(work["x"], work["y"]) for _ in range(3)] + [w.numpy(), wide.numpy()]
+    results += fit(np.tile(work["x"], 2), np.arange(12) % 3) + flow(np.array([1, -2, 3, 0.5], "float32")) + flow(np.array([-1, -2, 0, 0.5], "float32"))
+    before = model.digest()
+    s.store(model)
+    expect(model.digest() != before and adam.iterations() == 3 and trainer.iterations() == 1, "steps are not taken")
+    s.save_checkpoint(path("traced"), 3)
+    w.set(np.zeros((3, 2)))
+    expect(s.restore(path("traced")) == 3 and np.array_equal(w.numpy(), results[8]), "a checkpoint does not come back")
+    s.save(path("traced.artel"))
+    expect(np.array_equal(artel.load_functions(path("traced.artel"))["slopes"](work["x"])[1], slopes(work["x"])[1]), "a saved function gives other slopes")
+    return results
+
+
+def graphs_of_python():
+    """Equal bits on one replica and three, beside TensorFlow's tape; what is wrong is said while it is traced."""
+    import tensorflow as tf
+
+    rng = np.random.default_rng(5)
+    work = {name: rng.normal(size=shape).astype("float32") for name, shape in (("x", (12, 3)), ("y", (12, 2)), ("w", (3, 2)))}
+    one, three = traced({}, work), traced({"strategy": "mirrored", "replicas": 3}, work)
+    expect(all(np.array_equal(a, b) for a, b in zip(one, three)), "three replicas give other bits")
+    x, w = tf.constant(work["x"]), tf.Variable(work["w"])
+    with tf.GradientTape(persistent=True) as outer:
+        outer.watch(x)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.tanh(x @ w)
+            square = tf.reduce_sum(y * y, axis=-1)
+        first = tape.gradient(square, x)
+        total = tf.reduce_sum(y, axis=0)
+    want = [y, outer.batch_jacobian(y, x), outer.batch_jacobian(first, x), outer.jacobian(total, w), np.concatenate(2 - work["x"] / np.float32([1, 2, 4]))]
+    for have, due in zip(one, want):
+        expect(have.shape == due.shape and np.allclose(have, due, atol=2e-6), have, due)
+    adam, losses = tf.keras.optimizers.Adam(0.1), []
+    for _ in range(3):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.reduce_mean((x @ w - work["y"]) ** 2, -1))
+        adam.apply([tape.gradient(loss, w)], [w])
+        losses.append(loss)
+    expect(np.allclose(one[5:8], losses, atol=1e-5) and np.allclose(one[8], w, atol=1e-5) and one[9].dtype == np.float64, one[5:9], losses, w)
+    given = [np.array([1, -2, 3, 0.5], "float32"), np.array([-1, -2, 0, 0.5], "float32")]
+    for k, a in enumerate(given):
+        doubled, grown, sums = one[12 + 3 * k:15 + 3 * k]
+        due = a
+        for _ in range(6):
+            due = due if due.max() >= 100 else due * due + 1
+        expect(np.array_equal(doubled, a * 2 if a.sum() > 0 else -a) and np.allclose(grown, due) and np.allclose(sums, np.cumsum(a)), doubled, grown, sums)
+    s = artel.Strategy(batch_size=4)
+    v = s.variable("v", 1.0)
+    function = lambda call, **more: s.function(graphs.rows(2), **more)(call)
+    for kind, text, call in [
+        (ZeroDivisionError, "", lambda: function(lambda x: 1 // 0)), (TypeError, "2 values, and 1 were announced", lambda: function(lambda x: (x, x))), (artel.Error, "matmul", lambda: function(lambda x: x @ np.ones((5, 1)))),
+        (artel.Error, "frobnicate", lambda: function(lambda x: graphs.frobnicate(x))), (TypeError, "no truth", lambda: function(lambda x: x if x else x)), (RuntimeError, "while a function is traced", lambda: v + 1),
+        (ValueError, "no reduction", lambda: function(lambda x: graphs.reduce(x, "product"))), (artel.Error, "exists", lambda: s.variable("v", 2.0)), (artel.Error, "", lambda: function(lambda x: x)(np.ones((2, 3))))]:
+        refuses(kind, text, call)
 
 
 def plain_forms(x, y):
@@ -209,11 +303,12 @@ def main():
     refuses(artel.Error, "at least 1", lambda: new_model().fit(x, y, batch_size=-1))
     expect(artel.version().count(".") == 2, artel.version())
     saved_functions(rng.normal(size=(11, 4)).astype("float32"))
+    graphs_of_python()
     plain_forms(x, y)
     texts(y)
     interrupted(x, y)
     missing_library()
-    print("as the command line; eighteen refusals")
+    print("as the command line; twenty-seven refusals")
 
 
 if __name__ == "__main__":
