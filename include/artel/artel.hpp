@@ -418,5 +418,391 @@ class builder : public detail::handle<artel_builder, artel_builder_destroy> {
     }
 };
 
+/* -- functions of one's own, traced once and run under any strategy (artel/strategy.h, artel/graph.h) -- */
+
+class graph;
+
+/* Of the graph that is traced; what fails says so when the function is made. */
+struct value {
+    artel_graph *within = nullptr;
+    artel_value number = ARTEL_NO_VALUE;
+
+    bool there() const noexcept /* a gradient may be none */
+    {
+        return number != ARTEL_NO_VALUE;
+    }
+};
+using values = std::vector<value>;
+/* What is computed of the inputs, or, within, of the state. */
+using trace_function = std::function<values(graph &, const values &)>;
+
+inline value operator+(value a, value b)
+{
+    return {a.within, artel_graph_binary(a.within, "add", a.number, b.number)};
+}
+inline value operator-(value a, value b)
+{
+    return {a.within, artel_graph_binary(a.within, "subtract", a.number, b.number)};
+}
+inline value operator*(value a, value b)
+{
+    return {a.within, artel_graph_binary(a.within, "multiply", a.number, b.number)};
+}
+inline value operator/(value a, value b)
+{
+    return {a.within, artel_graph_binary(a.within, "divide", a.number, b.number)};
+}
+inline value operator-(value a)
+{
+    return {a.within, artel_graph_unary(a.within, "negative", a.number)};
+}
+
+/* Of a strategy, which ends them; handles of one may be copied. */
+class variable {
+  public:
+    variable(context owner, artel_variable *held) : context_(std::move(owner)), held_(held)
+    {
+    }
+    artel_variable *get() const noexcept
+    {
+        return held_;
+    }
+    std::string name() const
+    {
+        return artel_variable_name(held_);
+    }
+    artel_shape shape() const
+    {
+        artel_shape out{};
+        context_.check(artel_variable_shape(held_, &out));
+        return out;
+    }
+    artel_dtype dtype() const
+    {
+        artel_dtype out{};
+        context_.check(artel_variable_dtype(held_, &out));
+        return out;
+    }
+    std::vector<double> read() const
+    {
+        const artel_shape extents = shape();
+        std::vector<double> out(static_cast<size_t>(artel_shape_count(&extents)));
+        context_.check(artel_variable_read_as(held_, ARTEL_DTYPE_FLOAT64, out.data(), static_cast<int64_t>(out.size())));
+        return out;
+    }
+    void assign(const std::vector<double> &elements) const
+    {
+        context_.check(artel_variable_assign_as(held_, ARTEL_DTYPE_FLOAT64, elements.data(), static_cast<int64_t>(elements.size())));
+    }
+
+  private:
+    context context_;
+    artel_variable *held_;
+};
+
+namespace detail {
+inline std::vector<artel_value> numbers(const values &from)
+{
+    std::vector<artel_value> out;
+    for (const value &one : from) out.push_back(one.number);
+    return out;
+}
+
+/* Carries a trace to functions, and what they throw past the C code. */
+struct tracer {
+    std::array<const trace_function *, 2> function{};
+    std::array<size_t, 2> outputs{};
+    size_t inputs = 0;
+    std::exception_ptr *thrown = nullptr;
+
+    template <int which> static artel_status call(void *user, artel_graph *g, const artel_value *in, artel_value *out);
+};
+} // namespace detail
+
+class graph {
+  public:
+    graph(artel_graph *held, std::exception_ptr *thrown) : held_(held), thrown_(thrown)
+    {
+    }
+    artel_graph *get() const noexcept
+    {
+        return held_;
+    }
+    bool training() const
+    {
+        return artel_graph_training(held_);
+    }
+    /* Of a row, or of the whole shared value. */
+    artel_shape shape(value x) const
+    {
+        artel_shape out{};
+        (void)artel_graph_describe(held_, x.number, nullptr, &out, nullptr);
+        return out;
+    }
+    value number(double x)
+    {
+        return {held_, artel_graph_number(held_, x)};
+    }
+    value constant(const artel_shape &extents, const std::vector<float> &elements)
+    {
+        return {held_, artel_graph_constant(held_, ARTEL_DTYPE_FLOAT32, &extents, elements.data())};
+    }
+    value read(const variable &v)
+    {
+        return {held_, artel_graph_variable(held_, v.get())};
+    }
+    /* An operation of keras.ops by its name, with its settings as JSON. */
+    value op(const char *name, const values &inputs, const char *attributes = nullptr)
+    {
+        const std::vector<artel_value> in = detail::numbers(inputs);
+        return {held_, artel_graph_op(held_, name, in.data(), static_cast<int>(in.size()), attributes)};
+    }
+    /* All results of one that has several. */
+    values op_all(const char *name, const values &inputs, const char *attributes = nullptr)
+    {
+        const std::vector<artel_value> in = detail::numbers(inputs);
+        std::vector<artel_value> out(256);
+        const int count = artel_graph_op_all(held_, name, in.data(), static_cast<int>(in.size()), attributes, out.data(), 256);
+        out.resize(count > 0 ? static_cast<size_t>(count) : 0);
+        return given(out);
+    }
+    values call(const model &m, const values &inputs)
+    {
+        const std::vector<artel_value> in = detail::numbers(inputs);
+        std::vector<artel_value> out(static_cast<size_t>(artel_model_output_count(m.get())), ARTEL_NO_VALUE);
+        (void)artel_graph_call(held_, m.get(), in.data(), static_cast<int>(in.size()), out.data(), static_cast<int>(out.size()));
+        return given(out);
+    }
+    value loss(const char *name, value target, value prediction)
+    {
+        return {held_, artel_graph_loss(held_, name, target.number, prediction.number)};
+    }
+    value dropout(value x, double rate)
+    {
+        return {held_, artel_graph_dropout(held_, x.number, rate)};
+    }
+    value uniform(value like, const artel_shape &extents, double low = 0, double high = 1, bool shared = false)
+    {
+        return {held_, artel_graph_uniform(held_, like.number, &extents, low, high, shared)};
+    }
+    value normal(value like, const artel_shape &extents, double deviation = 1)
+    {
+        return {held_, artel_graph_normal(held_, like.number, &extents, deviation)};
+    }
+    value reduce(artel_reduction reduction, value rows)
+    {
+        return {held_, artel_graph_reduce(held_, reduction, rows.number)};
+    }
+    value gather(value rows, int axis = 0)
+    {
+        return {held_, artel_graph_gather_along(held_, rows.number, axis)};
+    }
+    values gradients(value target, const values &wanted)
+    {
+        return slopes(artel_graph_gradients, target, wanted);
+    }
+    values jacobians(value target, const values &wanted)
+    {
+        return slopes(artel_graph_jacobians, target, wanted);
+    }
+    void assign(const variable &v, value x)
+    {
+        artel_graph_assign(held_, v.get(), x.number);
+    }
+    void apply(artel_optimizer *optimizer, const values &gradients)
+    {
+        const std::vector<artel_value> in = detail::numbers(gradients);
+        artel_graph_apply(held_, optimizer, in.data(), static_cast<int>(in.size()));
+    }
+    void minimise(artel_optimizer *optimizer, value target)
+    {
+        artel_graph_minimise(held_, optimizer, target.number);
+    }
+    /* tf.cond, and tf.while_loop with maximum_iterations (artel/control.h). */
+    values choose(value condition, const values &inputs, int outputs, const trace_function &then, const trace_function &otherwise)
+    {
+        const size_t made = outputs > 0 ? static_cast<size_t>(outputs) : 0;
+        const std::vector<artel_value> in = detail::numbers(inputs);
+        detail::tracer user{{&then, &otherwise}, {made, made}, inputs.size(), thrown_};
+        std::vector<artel_value> out(made + 1, ARTEL_NO_VALUE);
+        artel_choice choice{};
+        choice.struct_size = sizeof choice;
+        choice.condition = condition.number;
+        choice.then = detail::tracer::call<0>;
+        choice.otherwise = detail::tracer::call<1>;
+        choice.user = &user;
+        choice.inputs = in.data();
+        choice.output_count = outputs;
+        (void)artel_graph_choose(held_, &choice, out.data());
+        out.resize(made);
+        return given(out);
+    }
+    values loop(const values &state, int most, const trace_function &condition, const trace_function &body)
+    {
+        std::vector<artel_value> out = detail::numbers(state);
+        detail::tracer user{{&condition, &body}, {1, state.size()}, state.size(), thrown_};
+        artel_loop l{};
+        l.struct_size = sizeof l;
+        l.condition = detail::tracer::call<0>;
+        l.body = detail::tracer::call<1>;
+        l.user = &user;
+        l.state_count = static_cast<int>(state.size());
+        l.most = most;
+        (void)artel_graph_loop(held_, &l, out.data());
+        return given(out);
+    }
+
+  private:
+    values given(const std::vector<artel_value> &from) const
+    {
+        values out;
+        for (artel_value one : from) out.push_back({held_, one});
+        return out;
+    }
+    template <typename Differentiate> values slopes(Differentiate differentiate, value target, const values &wanted)
+    {
+        const std::vector<artel_value> by = detail::numbers(wanted);
+        std::vector<artel_value> out(by.size(), ARTEL_NO_VALUE);
+        (void)differentiate(held_, target.number, by.data(), static_cast<int>(by.size()), out.data());
+        return given(out);
+    }
+    artel_graph *held_;
+    std::exception_ptr *thrown_;
+};
+
+namespace detail {
+template <int which> artel_status tracer::call(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    auto *t = static_cast<tracer *>(user);
+    try {
+        graph wrapped(g, t->thrown);
+        values inputs;
+        for (size_t i = 0; i < t->inputs; i++) inputs.push_back({g, in[i]});
+        const values made = (*t->function[which])(wrapped, inputs);
+        if (made.size() != t->outputs[which]) throw std::logic_error("artel: a traced function gives another number of values than was announced");
+        for (size_t i = 0; i < made.size(); i++) out[i] = made[i].number;
+        return artel_graph_status(g);
+    } catch (...) {
+        *t->thrown = std::current_exception();
+        return ARTEL_ERROR_INVALID;
+    }
+}
+} // namespace detail
+
+/* Memory of the caller's, for a run. */
+template <typename T> artel_array memory(artel_dtype dtype, artel_shape extents, T *elements)
+{
+    artel_array out{};
+    out.dtype = dtype;
+    out.shape = extents;
+    out.data = const_cast<void *>(static_cast<const void *>(elements));
+    return out;
+}
+inline artel_array memory(artel_shape extents, float *elements)
+{
+    return memory(ARTEL_DTYPE_FLOAT32, extents, elements);
+}
+
+/* Of a strategy, which ends it. */
+class function {
+  public:
+    function(context owner, artel_function *held) : context_(std::move(owner)), held_(held)
+    {
+    }
+    artel_function *get() const noexcept
+    {
+        return held_;
+    }
+    void operator()(const std::vector<artel_array> &inputs, const std::vector<artel_array> &outputs) const
+    {
+        context_.check(artel_function_run(held_, inputs.data(), static_cast<int>(inputs.size()), outputs.data(), static_cast<int>(outputs.size())));
+    }
+
+  private:
+    context context_;
+    artel_function *held_;
+};
+
+struct strategy_options : artel_strategy_options {
+    strategy_options() : artel_strategy_options(ARTEL_STRATEGY_OPTIONS_INIT)
+    {
+    }
+};
+
+class strategy : public detail::handle<artel_strategy, artel_strategy_destroy> {
+  public:
+    explicit strategy(const context &ctx, const strategy_options &options = strategy_options()) : handle(ctx)
+    {
+        artel_strategy *made = nullptr;
+        ctx.check(artel_strategy_create(ctx.get(), &options, &made));
+        hold(made);
+    }
+    int replicas() const
+    {
+        return artel_strategy_replicas(get());
+    }
+    variable add(const std::string &name, const artel_shape &extents, const std::vector<float> &initial, const char *aggregation = nullptr)
+    {
+        artel_variable_options options = ARTEL_VARIABLE_OPTIONS_INIT;
+        artel_variable *made = nullptr;
+        if (static_cast<int64_t>(initial.size()) != artel_shape_count(&extents)) throw std::length_error("artel::strategy::add: not as many values as elements");
+        options.name = name.c_str();
+        options.shape = extents;
+        options.initial = initial.data();
+        options.aggregation = aggregation;
+        owner().check(artel_variable_create(get(), &options, &made));
+        return variable(owner(), made);
+    }
+    void add(const model &m) /* which outlives this; its weights are changed by store() alone */
+    {
+        owner().check(artel_strategy_add_model(get(), m.get()));
+    }
+    void store(const model &m)
+    {
+        owner().check(artel_strategy_store(get(), m.get()));
+    }
+    artel_optimizer *optimizer(const char *record, const std::vector<variable> &variables)
+    {
+        std::vector<artel_variable *> of;
+        artel_optimizer *made = nullptr;
+        for (const variable &one : variables) of.push_back(one.get());
+        owner().check(artel_optimizer_create(get(), record, of.data(), static_cast<int>(of.size()), &made));
+        return made;
+    }
+    artel_optimizer *optimizer(const char *record, const model &m)
+    {
+        artel_optimizer *made = nullptr;
+        owner().check(artel_optimizer_create_for_model(get(), record, m.get(), &made));
+        return made;
+    }
+    /* Traced now, once; what the trace throws comes out of this call. */
+    function trace(const char *name, const std::vector<artel_argument> &arguments, int outputs, const trace_function &body, bool training = false)
+    {
+        artel_function_options options = ARTEL_FUNCTION_OPTIONS_INIT;
+        artel_function *made = nullptr;
+        std::exception_ptr thrown;
+        detail::tracer user{{&body, nullptr}, {outputs > 0 ? static_cast<size_t>(outputs) : 0, 0}, arguments.size(), &thrown};
+        options.name = name;
+        options.arguments = arguments.data();
+        options.argument_count = static_cast<int>(arguments.size());
+        options.output_count = outputs;
+        options.training = training;
+        const artel_status status = artel_function_create(get(), &options, detail::tracer::call<0>, &user, &made);
+        if (thrown) std::rethrow_exception(thrown);
+        owner().check(status);
+        return function(owner(), made);
+    }
+    void save(const std::string &directory, int64_t step, int keep = 0)
+    {
+        owner().check(artel_strategy_save(get(), directory.c_str(), step, keep));
+    }
+    int64_t restore(const std::string &directory) /* -1: there is no checkpoint */
+    {
+        int64_t step = -1;
+        owner().check(artel_strategy_restore(get(), directory.c_str(), &step));
+        return step;
+    }
+};
+
 } // namespace artel
 #endif

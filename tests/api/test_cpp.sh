@@ -93,4 +93,71 @@ TEXT
 compile "g++ -std=c++17 -g" handles.cpp handles
 ./handles || fail "handles"
 ! command -v clang++ >/dev/null || compile "clang++ -std=c++20 -Wno-unused-variable" handles.cpp handles
+
+# A line through points, its jacobians and Hessian, choices and loops: one replica and three to the same bits; what a trace throws comes out.
+cat >graphs.cpp <<'TEXT'
+#include <artel/artel.hpp>
+#include <cassert>
+
+static std::vector<float> all(const char *name, int replicas)
+{
+    artel::context ctx;
+    artel::strategy_options options;
+    options.strategy = name;
+    options.replicas = replicas;
+    options.batch_size = 6;
+    artel::strategy s(ctx, options);
+    const artel::variable w = s.add("w", artel::shape({2, 1}), {0.5F, -1.0F});
+    artel_optimizer *sgd = s.optimizer("sgd:learning_rate=0.5", {w});
+    const std::vector<artel_argument> arguments{{"x", ARTEL_DTYPE_FLOAT32, false, artel::shape({2})}};
+    const artel::function f = s.trace("f", arguments, 7, [&](artel::graph &g, const artel::values &in) {
+        const artel::value y = g.op("tanh", {g.op("matmul", {in[0], g.read(w)})}), square = y * y - g.number(1) / g.number(2);
+        const artel::value slope = g.gradients(square, in).at(0), loss = g.reduce(ARTEL_REDUCTION_MEAN, g.op("mean", {square}, R"({"axis": -1})"));
+        g.minimise(sgd, loss);
+        const artel::value grown = g.loop({loss}, 5, [](artel::graph &h, const artel::values &v) { return artel::values{h.op("less", {v[0], h.number(3)})}; },
+                                          [](artel::graph &h, const artel::values &v) { return artel::values{v[0] + h.number(1)}; })[0];
+        const artel::value chosen = g.choose(g.op("greater", {loss, g.number(0)}), {loss}, 1, [](artel::graph &, const artel::values &v) { return artel::values{-v[0]}; },
+                                             [](artel::graph &, const artel::values &v) { return v; })[0];
+        return artel::values{y, slope, g.jacobians(slope, in)[0], g.jacobians(g.reduce(ARTEL_REDUCTION_SUM, y), {g.read(w)})[0], grown, chosen, g.gather(in[0], 1)};
+    });
+    const float x[12] = {1, 2, 0.5F, -1, 0.25F, 0.75F, -2, 1, 3, 2, -0.5F, 0};
+    std::vector<float> out(6 + 12 + 24 + 2 + 1 + 1 + 12);
+    float *at = out.data();
+    f({artel::memory(ARTEL_DTYPE_FLOAT32, artel::shape({6, 2}), x)},
+      {artel::memory(artel::shape({6, 1}), at), artel::memory(artel::shape({6, 2}), at + 6), artel::memory(artel::shape({6, 2, 2}), at + 18),
+       artel::memory(artel::shape({1, 2, 1}), at + 42), artel::memory(artel::shape({}), at + 44), artel::memory(artel::shape({}), at + 45), artel::memory(artel::shape({12}), at + 46)});
+    for (int r = 0; r < 6; r++) { /* y = tanh(x w), its square has the slope 2 y (1 - y^2) w, and that 2 (1 - y^2) (1 - 3 y^2) w w' */
+        const double t = at[r], d = 1 - t * t, v[2] = {0.5, -1};
+        for (int i = 0; i < 2; i++) assert(std::abs(at[6 + 2 * r + i] - 2 * t * d * v[i]) < 1e-5);
+        for (int i = 0; i < 4; i++) assert(std::abs(at[18 + 4 * r + i] - 2 * d * (1 - 3 * t * t) * v[i / 2] * v[i % 2]) < 1e-5);
+    }
+    for (int i = 0; i < 12; i++) assert(at[46 + i] == x[i]);
+    assert(w.read().at(0) != 0.5 && w.dtype() == ARTEL_DTYPE_FLOAT32 && w.name() == "w" && s.replicas() == replicas);
+    s.save("points", 1);
+    w.assign({0, 0});
+    assert(s.restore("points") == 1 && w.read().at(0) != 0);
+    for (double one : w.read()) out.push_back(static_cast<float>(one));
+    try {
+        s.trace("g", arguments, 1, [](artel::graph &, const artel::values &) -> artel::values { throw std::out_of_range("mine"); });
+        assert(!"traced");
+    } catch (const std::out_of_range &thrown) {
+        assert(std::string(thrown.what()) == "mine");
+    }
+    try {
+        s.trace("h", arguments, 1, [](artel::graph &g, const artel::values &in) { return artel::values{g.op("frobnicate", in)}; });
+        assert(!"traced");
+    } catch (const artel::error &thrown) {
+        assert(std::string(thrown.what()).find("frobnicate") != std::string::npos);
+    }
+    return out;
+}
+
+int main()
+{
+    assert(all("one-device", 1) == all("mirrored", 3));
+}
+TEXT
+compile "g++ -std=c++17 -g" graphs.cpp graphs
+./graphs || fail "graphs"
+! command -v clang++ >/dev/null || compile "clang++ -std=c++20 -Wno-unused-variable" graphs.cpp graphs
 echo ok
