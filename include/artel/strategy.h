@@ -40,6 +40,7 @@ typedef struct artel_strategy_options {
     /* As in artel_fit_options: where functions compute and variables lie between runs, opened now; NULL: the cores. But
      * "auto" kernels are "fixed", for functions come later. Not over parameter servers, and not for sessions. */
     const char *device, *plugin, *device_precision, *device_kernels, *device_launches, *device_reduce, *device_memory;
+    const char *ps_partitioner; /* of parameter-server, as in artel_fit_options: how variables are cut; NULL: "none" */
 } artel_strategy_options;
 
 #ifdef __cplusplus

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a server owns of a strategy: the memory of its variables and slots, and for each function a graph that applies
- * its updates.
+/* What a server owns of a strategy: the memory of its pieces of variables and their slots, and for each function a
+ * graph that applies its updates.
  *
- * Variables are whole and lie as they do in a worker, so messages are copies of memory. Behind them are the slots,
- * behind these rooms where updates are put. A function's graph has the optimizer's nodes as artel__optimizer_step makes
+ * Whole variables lie as they do in a worker; of one that is cut a piece is a run of its elements, which no rule minds
+ * that cuts it. So messages are copies of memory. Behind the pieces are the slots, behind these rooms where updates are
+ * put. A function's graph has the optimizer's nodes as artel__optimizer_step makes
  * them in any training graph, constraints and assignments; so the bits are those of a process that does it all.
  */
 #include <string.h>
@@ -13,14 +14,17 @@
 #include "op/optimize.h"
 
 typedef struct place {
-    int variable, value, squares, norm; /* of the book's set; -1: none */
+    int variable, value, squares, norm;   /* of the book's set; -1: none */
+    int token, number, rows, row_squares; /* of a table's rows, of the most of any function; -1: none */
+    bool dirty;                           /* the value and squares are not 0 */
 } place;
 
 typedef struct ruler { /* an optimizer, for the variables that are here */
     const artel_optimizer *of;
     artel__optimizer rule;
     artel__optimizer_slots slots;
-    int *trainable, *item; /* by variable here: of the book's set, its number among the optimizer's */
+    int *trainable, *item; /* by piece here: of the book's set, its number among the optimizer's variables */
+    int *piece;            /* which one it is of the strategy's */
     int count;
     int64_t iteration;
 } ruler;
@@ -36,7 +40,7 @@ struct artel__book {
     artel_strategy *strategy;
     artel__arena arena;
     artel__variables variables;
-    place *place; /* by variable of the strategy */
+    place *place; /* by piece of the strategy */
     ruler *ruler;
     applier *applier; /* by function */
     int rulers, functions, server;
@@ -49,57 +53,113 @@ struct artel__book {
 
 /* -- declaring -- */
 
-static artel_status add(artel__book *b, const artel__variable *like, const char *name, artel__variable_kind kind,
+static artel_status add(artel__book *b, const artel__owned_piece *p, const char *name, artel__variable_kind kind,
                         int *out)
 {
-    *out = artel__variables_add(&b->variables, name, kind, like->dtype, &like->shape,
-                                like->layout == ARTEL__LAYOUT_PANELS ? like->rows : 0);
+    const artel__variable *like = &b->strategy->variables.item[p->variable];
+    bool table = like->shape.rank == 2 && p->width > 0;
+    artel_shape run = table ? artel__shape(2, p->count / p->width, p->width) : artel__shape(1, p->count);
+    bool panels = p->whole && like->layout == ARTEL__LAYOUT_PANELS;
+    *out = artel__variables_add(&b->variables, name, kind, like->dtype, p->whole ? &like->shape : &run,
+                                panels ? like->rows : 0);
     return *out < 0 ? (artel_status)*out : ARTEL_OK;
 }
 
-static artel_status declare_variables(artel__book *b)
+static artel_status declare_pieces(artel__book *b)
 {
-    const artel__variables *all = &b->strategy->variables;
-    for (int i = 0; i < all->count; i++) {
-        b->place[i] = (place){-1, -1, -1, -1};
-        if (b->strategy->owner[i] == b->server)
-            ARTEL_TRY(add(b, &all->item[i], all->item[i].name, all->item[i].kind, &b->place[i].variable));
+    const artel_strategy *s = b->strategy;
+    for (int i = 0; i < s->pieces; i++) {
+        const artel__variable *v = &s->variables.item[s->piece[i].variable];
+        b->place[i] = (place){-1, -1, -1, -1, -1, -1, -1, -1, false};
+        if (s->piece[i].part == b->server) ARTEL_TRY(add(b, &s->piece[i], v->name, v->kind, &b->place[i].variable));
     }
     return ARTEL_OK;
 }
 
 static artel_status declare_slots(artel__book *b, ruler *r)
 {
-    r->trainable = artel__arena_alloc(&b->arena, (size_t)r->of->count + 1, sizeof *r->trainable);
-    r->item = artel__arena_alloc(&b->arena, (size_t)r->of->count + 1, sizeof *r->item);
+    const artel_strategy *s = b->strategy;
+    r->trainable = artel__arena_alloc(&b->arena, (size_t)s->pieces + 1, sizeof *r->trainable);
+    r->item = artel__arena_alloc(&b->arena, (size_t)s->pieces + 1, sizeof *r->item);
+    r->piece = artel__arena_alloc(&b->arena, (size_t)s->pieces + 1, sizeof *r->piece);
     ARTEL_TRY(artel__arena_status(&b->arena));
     r->rule = r->of->rule;
     r->rule.arena = &b->arena;
     for (int i = 0; i < r->of->count; i++) {
-        int variable = b->place[r->of->variable[i]->index].variable;
-        if (variable < 0) continue;
-        r->item[r->count] = i;
-        r->trainable[r->count++] = variable;
+        const artel__owned_piece *p;
+        for (int at = 0; (p = artel__closure_piece(s, r->of->variable[i]->index, b->server, &at)) != NULL;) {
+            r->item[r->count] = i;
+            r->piece[r->count] = (int)(p - s->piece);
+            r->trainable[r->count++] = b->place[p - s->piece].variable;
+        }
     }
     return artel__optimizer_declare(&r->rule, &b->variables, r->trainable, r->count, &r->slots);
 }
 
-static artel_status declare_rooms(artel__book *b)
+static artel_status add_room(artel__book *b, const char *name, artel_dtype dtype, const artel_shape *shape, int *out)
+{
+    *out = artel__variables_add(&b->variables, name, ARTEL__VARIABLE_SLOT, dtype, shape, 0);
+    return *out < 0 ? (artel_status)*out : ARTEL_OK;
+}
+
+/* Whether rows of the update are stepped alone: the rule changes no others. */
+static bool is_alone(const artel_function *f, const artel__update *u)
+{
+    return u->rows && !artel__optimizer_changes_other_rows(&f->applied->rule);
+}
+
+/* The most rows of a piece that an update of any function has. */
+static int64_t most_rows(const artel__book *b, const artel__owned_piece *p)
+{
+    int64_t most = 0, rows = p->count / p->width;
+    for (const artel_function *f = b->strategy->function; f; f = f->next) {
+        for (int k = 0; k < f->updates; k++) {
+            if (f->update[k].rows && f->update[k].variable == p->variable && f->update[k].most > most)
+                most = f->update[k].most;
+        }
+    }
+    return most < rows ? most : rows;
+}
+
+/* Room for tokens; and for the rows, where they are stepped alone. */
+static artel_status declare_rows(artel__book *b, const artel_function *f, const artel__update *u,
+                                 const artel__owned_piece *piece)
+{
+    place *p = &b->place[piece - b->strategy->piece];
+    artel_shape one = artel__shape(1, (int64_t)1), tokens = artel__shape(1, most_rows(b, piece)),
+                rows = artel__shape(2, most_rows(b, piece), piece->width);
+    if (p->token < 0) ARTEL_TRY(add_room(b, "tokens", ARTEL_DTYPE_INT32, &tokens, &p->token));
+    if (p->number < 0) ARTEL_TRY(add_room(b, "count", ARTEL_DTYPE_INT32, &one, &p->number));
+    if (!is_alone(f, u)) return ARTEL_OK;
+    if (p->rows < 0) ARTEL_TRY(add_room(b, "rows", ARTEL_DTYPE_FLOAT32, &rows, &p->rows));
+    if (p->row_squares < 0 && u->kept_squares >= 0)
+        ARTEL_TRY(add_room(b, "squares", ARTEL_DTYPE_FLOAT32, &rows, &p->row_squares));
+    return ARTEL_OK;
+}
+
+/* Where what an update has of a piece is put. */
+static artel_status declare_room(artel__book *b, const artel__update *u, const artel__owned_piece *piece)
 {
     artel_shape scalar = {.rank = 0};
+    place *p = &b->place[piece - b->strategy->piece];
+    if (p->value < 0) ARTEL_TRY(add(b, piece, "value", ARTEL__VARIABLE_SLOT, &p->value));
+    if (p->squares < 0 && artel__update_has_second(u))
+        ARTEL_TRY(add(b, piece, "squares", ARTEL__VARIABLE_SLOT, &p->squares));
+    if (p->norm >= 0 || u->kept_norm < 0) return ARTEL_OK;
+    p->norm = artel__variables_add(&b->variables, "norm", ARTEL__VARIABLE_SLOT, ARTEL_DTYPE_FLOAT64, &scalar, 0);
+    return p->norm < 0 ? (artel_status)p->norm : ARTEL_OK;
+}
+
+static artel_status declare_rooms(artel__book *b)
+{
+    const artel__owned_piece *p;
     for (const artel_function *f = b->strategy->function; f; f = f->next) {
         for (int k = 0; k < f->updates; k++) {
             const artel__update *u = &f->update[k];
-            const artel__variable *like = &b->strategy->variables.item[u->variable];
-            place *p = &b->place[u->variable];
-            if (p->variable < 0) continue;
-            if (p->value < 0) ARTEL_TRY(add(b, like, "value", ARTEL__VARIABLE_SLOT, &p->value));
-            if (p->squares < 0 && artel__update_has_second(u))
-                ARTEL_TRY(add(b, like, "squares", ARTEL__VARIABLE_SLOT, &p->squares));
-            if (p->norm >= 0 || u->kept_norm < 0) continue;
-            p->norm =
-                artel__variables_add(&b->variables, "norm", ARTEL__VARIABLE_SLOT, ARTEL_DTYPE_FLOAT64, &scalar, 0);
-            if (p->norm < 0) return (artel_status)p->norm;
+            for (int at = 0; (p = artel__closure_piece(b->strategy, u->variable, b->server, &at)) != NULL;) {
+                if (u->rows) ARTEL_TRY(declare_rows(b, f, u, p));
+                if (!is_alone(f, u)) ARTEL_TRY(declare_room(b, u, p));
+            }
         }
     }
     return ARTEL_OK;
@@ -110,13 +170,13 @@ static artel_status declare(artel__book *b)
     artel_strategy *s = b->strategy;
     for (const artel_optimizer *o = s->optimizer; o; o = o->next) b->rulers++;
     b->functions = s->function ? s->function->number + 1 : 0;
-    b->place = artel__arena_alloc(&b->arena, (size_t)s->variables.count + 1, sizeof *b->place);
+    b->place = artel__arena_alloc(&b->arena, (size_t)s->pieces + 1, sizeof *b->place);
     b->ruler = artel__arena_alloc(&b->arena, (size_t)b->rulers + 1, sizeof *b->ruler);
     b->applier = artel__arena_alloc(&b->arena, (size_t)b->functions + 1, sizeof *b->applier);
     ARTEL_TRY(artel__arena_status(&b->arena));
     memset(b->ruler, 0, (size_t)b->rulers * sizeof *b->ruler);
     memset(b->applier, 0, (size_t)b->functions * sizeof *b->applier);
-    ARTEL_TRY(declare_variables(b));
+    ARTEL_TRY(declare_pieces(b));
     ruler *r = b->ruler;
     for (const artel_optimizer *o = s->optimizer; o; o = o->next, r++) {
         r->of = o;
@@ -151,16 +211,21 @@ static artel_status add_step(artel__book *b, const artel_function *f, applier *a
     artel__value_id *norm = artel__arena_alloc(&b->arena, count, sizeof *norm);
     artel__value_id *squares = artel__arena_alloc(&b->arena, count, sizeof *squares);
     bool *clipped = artel__arena_alloc(&b->arena, count, sizeof *clipped);
+    artel__embedding_rows *rows = artel__arena_alloc(&b->arena, count, sizeof *rows);
     ARTEL_TRY(artel__arena_status(&b->arena));
     for (int i = 0; i < r->count; i++) {
         const artel__update *u = update_of(f, r->item[i]);
-        const place *p = u ? &b->place[u->variable] : NULL;
-        gradient[i] = u ? value_of(graph, p->value) : ARTEL__NO_VALUE;
-        squares[i] = u && u->kept_squares >= 0 ? value_of(graph, p->squares) : ARTEL__NO_VALUE;
+        const place *p = &b->place[r->piece[i]];
+        bool alone = u && is_alone(f, u);
+        gradient[i] = u ? value_of(graph, alone ? p->rows : p->value) : ARTEL__NO_VALUE;
+        squares[i] = u && u->kept_squares >= 0 ? value_of(graph, alone ? p->row_squares : p->squares) : ARTEL__NO_VALUE;
+        rows[i] = (artel__embedding_rows){.token = alone ? value_of(graph, p->token) : ARTEL__NO_VALUE,
+                                          .count = alone ? value_of(graph, p->number) : ARTEL__NO_VALUE};
         norm[i] = u && u->kept_norm >= 0 ? value_of(graph, p->norm) : ARTEL__NO_VALUE;
         clipped[i] = u && u->clipped;
     }
-    artel__optimizer_input in = {.gradient = gradient, .norm = norm, .squares = squares, .clipped = clipped};
+    artel__optimizer_input in = {
+        .gradient = gradient, .norm = norm, .squares = squares, .clipped = clipped, .rows = rows};
     ARTEL_TRY(artel__optimizer_step(&r->rule, graph, &r->slots, &in));
     graph->phase = ARTEL__PHASE_APPLY;
     for (int i = 0; i < r->count; i++) {
@@ -188,13 +253,16 @@ static artel_status build(artel__book *b, const artel_function *f)
     a->graph.scope = "optimizer";
     a->graph.phase = ARTEL__PHASE_APPLY;
     if (a->ruler) ARTEL_TRY(add_step(b, f, a));
+    const artel__owned_piece *piece;
     for (int k = 0; k < f->updates; k++) {
-        const place *p = &b->place[f->update[k].variable];
         artel__update_kind kind = f->update[k].kind;
-        if ((kind != ARTEL__UPDATE_ASSIGN && kind != ARTEL__UPDATE_ADD) || p->variable < 0) continue;
-        artel__value_id to = value_of(&a->graph, p->variable), value = value_of(&a->graph, p->value);
-        if (kind == ARTEL__UPDATE_ADD) value = artel__op_binary(&a->graph, ARTEL__BINARY_ADD, to, value);
-        artel__op_assign(&a->graph, to, value);
+        if (kind != ARTEL__UPDATE_ASSIGN && kind != ARTEL__UPDATE_ADD) continue;
+        for (int at = 0; (piece = artel__closure_piece(b->strategy, f->update[k].variable, b->server, &at)) != NULL;) {
+            const place *p = &b->place[piece - b->strategy->piece];
+            artel__value_id to = value_of(&a->graph, p->variable), value = value_of(&a->graph, p->value);
+            if (kind == ARTEL__UPDATE_ADD) value = artel__op_binary(&a->graph, ARTEL__BINARY_ADD, to, value);
+            artel__op_assign(&a->graph, to, value);
+        }
     }
     ARTEL_TRY(artel__graph_seal(&a->graph));
     return artel__compile(b->strategy->ctx, &artel__cpu, &a->graph, &options, &a->plan);
@@ -218,10 +286,13 @@ static void start_slots(artel__book *b, ruler *r)
 static void start(artel__book *b)
 {
     artel_strategy *s = b->strategy;
-    for (int i = 0; i < s->variables.count; i++) {
+    for (int i = 0; i < s->pieces; i++) {
+        const artel__owned_piece *p = &s->piece[i];
+        size_t size = artel_dtype_size(s->variables.item[p->variable].dtype);
+        const uint8_t *from = artel__state_lend(s->state[0], p->variable);
         if (b->place[i].variable < 0) continue;
-        size_t bytes = (size_t)s->variables.item[i].count * artel_dtype_size(s->variables.item[i].dtype);
-        memcpy(artel__state_lend(b->state, b->place[i].variable), artel__state_lend(s->state[0], i), bytes);
+        memcpy(artel__state_lend(b->state, b->place[i].variable), from + (size_t)p->first * size,
+               (size_t)p->count * size);
     }
     for (int i = 0; i < b->rulers; i++) start_slots(b, &b->ruler[i]);
 }
@@ -276,30 +347,98 @@ void artel__book_destroy(artel__book *b)
 
 /* -- using -- */
 
-void *artel__book_variable(artel__book *b, int variable)
+float *artel__book_piece(artel__book *b, const artel__owned_piece *piece)
 {
-    return artel__state_lend(b->state, b->place[variable].variable);
+    return artel__state_lend(b->state, b->place[piece - b->strategy->piece].variable);
 }
 
-void *artel__book_room(artel__book *b, const artel__update *u, int k)
+void *artel__book_room(artel__book *b, const artel__update *u, const artel__owned_piece *piece, int k)
 {
-    const place *p = &b->place[u->variable];
+    place *p = &b->place[piece - b->strategy->piece];
     bool squares = k == 1 && artel__update_has_second(u);
+    p->dirty = true;
     return artel__state_lend(b->state, k == 0 ? p->value : squares ? p->squares : p->norm);
 }
 
-/* Moving statistics: what each closure has added to them counts, in whatever order they come; what nobody else has
- * changed since it was read becomes what the worker has, to the bit. */
-static void take_statistics(artel__book *b, const artel_function *f)
+/* -- rows of tables -- */
+
+/* Rows among as many of 0 as the table has, for a rule that steps all of them. */
+static void spread(const artel__book *b, place *p, const artel__row_piece *rows)
 {
+    const int32_t *token = artel__state_lend(b->state, p->token);
+    const artel__owned_piece *piece = &b->strategy->piece[rows->piece];
+    size_t row = (size_t)rows->width * sizeof(float), all = (size_t)piece->count * sizeof(float);
+    float *value = artel__state_lend(b->state, p->value);
+    float *squares = p->squares >= 0 ? artel__state_lend(b->state, p->squares) : NULL;
+    if (p->dirty) memset(value, 0, all);
+    if (p->dirty && squares) memset(squares, 0, all);
+    p->dirty = false;
+    for (int32_t k = 0; k < rows->count; k++) {
+        memcpy(value + token[k] * rows->width, rows->row + k * rows->width, row);
+        if (rows->square) memcpy(squares + token[k] * rows->width, rows->square + k * rows->width, row);
+    }
+}
+
+bool artel__book_put_rows(artel__book *b, const artel_function *f, const artel__row_piece *rows)
+{
+    place *p = &b->place[rows->piece];
+    size_t bytes = (size_t)rows->count * (size_t)rows->width * sizeof(float);
+    int32_t *count = artel__state_lend(b->state, p->number);
+    *count = 0;
+    if (!artel__row_piece_tokens(rows, artel__state_lend(b->state, p->token))) return false;
+    *count = rows->count;
+    if (!is_alone(f, &f->update[rows->table])) {
+        spread(b, p, rows);
+        return true;
+    }
+    if (rows->count) memcpy(artel__state_lend(b->state, p->rows), rows->row, bytes);
+    if (rows->count && rows->square) memcpy(artel__state_lend(b->state, p->row_squares), rows->square, bytes);
+    return true;
+}
+
+/* What was spread becomes 0 again. */
+static void gather_up(artel__book *b, const artel__owned_piece *piece)
+{
+    const place *p = &b->place[piece - b->strategy->piece];
+    const int32_t *token = artel__state_lend(b->state, p->token), *count = artel__state_lend(b->state, p->number);
+    size_t row = (size_t)piece->width * sizeof(float);
+    for (int32_t k = 0; k < *count; k++) {
+        memset((float *)artel__state_lend(b->state, p->value) + token[k] * piece->width, 0, row);
+        if (p->squares >= 0) memset((float *)artel__state_lend(b->state, p->squares) + token[k] * piece->width, 0, row);
+    }
+}
+
+static void end_rows(artel__book *b, const artel_function *f)
+{
+    const artel__owned_piece *p;
     for (int k = 0; k < f->updates; k++) {
         const artel__update *u = &f->update[k];
-        const place *p = &b->place[u->variable];
-        if (u->kind != ARTEL__UPDATE_STATISTIC || p->variable < 0) continue;
-        float *value = artel__state_lend(b->state, p->variable);
-        const float *now = artel__state_lend(b->state, p->value), *before = artel__state_lend(b->state, p->squares);
-        for (int64_t i = 0; i < b->strategy->variables.item[u->variable].count; i++)
-            value[i] = memcmp(&value[i], &before[i], sizeof *value) == 0 ? now[i] : value[i] + (now[i] - before[i]);
+        if (!u->rows || is_alone(f, u)) continue;
+        for (int at = 0; (p = artel__closure_piece(b->strategy, u->variable, b->server, &at)) != NULL;) gather_up(b, p);
+    }
+}
+
+/* -- applying -- */
+
+/* What nobody else has changed since it was read becomes what the worker has, to the bit; else what it has added is
+ * added. */
+static void take_statistic(artel__book *b, const artel__owned_piece *piece)
+{
+    const place *p = &b->place[piece - b->strategy->piece];
+    float *value = artel__state_lend(b->state, p->variable);
+    const float *now = artel__state_lend(b->state, p->value), *before = artel__state_lend(b->state, p->squares);
+    for (int64_t i = 0; i < piece->count; i++)
+        value[i] = memcmp(&value[i], &before[i], sizeof *value) == 0 ? now[i] : value[i] + (now[i] - before[i]);
+}
+
+/* Moving statistics: what each closure has added to them counts, in whatever order they come. */
+static void take_statistics(artel__book *b, const artel_function *f)
+{
+    const artel__owned_piece *p;
+    for (int k = 0; k < f->updates; k++) {
+        if (f->update[k].kind != ARTEL__UPDATE_STATISTIC) continue;
+        for (int at = 0; (p = artel__closure_piece(b->strategy, f->update[k].variable, b->server, &at)) != NULL;)
+            take_statistic(b, p);
     }
 }
 
@@ -319,6 +458,7 @@ void artel__book_apply(artel__book *b, const artel_function *f, double rate)
                              NULL); /* nothing but what an apply reads; cannot fail without collectives */
     artel__execution_apply(a->run, &step);
     take_statistics(b, f);
+    end_rows(b, f);
     artel__fp_leave(caller);
 }
 

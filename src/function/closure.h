@@ -14,7 +14,7 @@
 #define ARTEL_FUNCTION_CLOSURE_H
 
 #include "function/function_impl.h"
-#include "ps/lane.h"
+#include "ps/rows.h"
 
 enum {
     ARTEL__MOST_IN_FLIGHT = 64, /* closures that a worker has at a time */
@@ -30,10 +30,11 @@ typedef enum artel__closure_op {
         2, /* outputs, or a failure; and give me the next. a: ns it took, b: ns to plan it; position: rows */
     ARTEL__CLOSURE_ASK = 3, /* chief -> server: a: its life. Answer: a: the server's; position: its updates */
     ARTEL__CLOSURE_READ =
-        4, /* worker -> server: what a function reads; position: known already. Answer: position, the variables */
+        4, /* worker -> server: what a function reads; position: known already; tokens of tables. Answer: position, the
+              variables that are no tables, unless they are known; rows of tables */
     ARTEL__CLOSURE_APPLY = 5,   /* worker -> server: updates of closure `item` */
-    ARTEL__CLOSURE_FETCH = 6,   /* chief -> server: variable `part` */
-    ARTEL__CLOSURE_STORE = 7,   /* variable `part` is now this */
+    ARTEL__CLOSURE_FETCH = 6,   /* chief -> server: piece `part` */
+    ARTEL__CLOSURE_STORE = 7,   /* piece `part` is now this */
     ARTEL__CLOSURE_KEEP = 8,    /* all that it owns. Answer: a: bytes */
     ARTEL__CLOSURE_RESTORE = 9, /* all that it owns is now this */
     ARTEL__CLOSURE_END = 10
@@ -42,7 +43,7 @@ typedef enum artel__closure_op {
 enum {
     ARTEL__CLOSURE_OK = 0,
     ARTEL__CLOSURE_STALE = 1, /* of another coordinator's life */
-    ARTEL__CLOSURE_SAME = 2,  /* nothing is newer than what is known */
+    ARTEL__CLOSURE_SAME = 2,  /* nothing is newer than what is known: rows alone follow */
     ARTEL__CLOSURE_OVER = 3,  /* there are no more closures */
     ARTEL__CLOSURE_FAILED = 4 /* RESULT: an artel_error follows */
 };
@@ -76,9 +77,18 @@ artel_status artel__closure_misfit(artel_context *ctx, const char *who);
 /* By its number; NULL: there is none. */
 artel_function *artel__closure_function(const artel_strategy *strategy, uint32_t number);
 
-/* Bytes of an update's parts on the wire, in their order: value, squares (of a statistic what it was), norm; returns
- * how many parts. */
-int artel__update_parts(const artel_strategy *strategy, const artel__update *update, size_t bytes[3]);
+/* Bytes of what an update has of a piece on the wire, in their order: value, squares (of a statistic what it was),
+ * norm; returns how many. Updates follow one another, and the pieces of each of them that are in the part. */
+int artel__update_parts(const artel__update *update, const artel__owned_piece *piece, size_t bytes[3]);
+/* The next piece of a variable, from number *piece on, that is in the part; NULL: there is none. */
+const artel__owned_piece *artel__closure_piece(const artel_strategy *strategy, int variable, int part, int *piece);
+/* Rows of tables that a function reads of a part, and those that it writes, by the numbers of reads' tables and of
+ * updates (tables.c). They follow what is whole in messages. */
+typedef struct artel__row_lists {
+    artel__row_list read, update;
+} artel__row_lists;
+artel_status artel__row_lists_make(artel__arena *arena, const artel_function *function, int part,
+                                   artel__row_lists *out);
 /* Bytes of an output, of so many rows. */
 size_t artel__output_bytes(const artel_function *function, int output, int64_t rows);
 /* Most bytes of any message between these tasks. */
@@ -89,10 +99,12 @@ size_t artel__closure_most(const artel_strategy *strategy);
 typedef struct artel__book artel__book;
 artel_status artel__book_create(artel_strategy *strategy, int server, artel__book **out);
 void artel__book_destroy(artel__book *book);
-/* The memory of a variable that it owns. */
-void *artel__book_variable(artel__book *book, int variable);
-/* Where part `k` of an update is put. */
-void *artel__book_room(artel__book *book, const artel__update *update, int k);
+/* The memory of a piece that it owns. */
+float *artel__book_piece(artel__book *book, const artel__owned_piece *piece);
+/* Where the k-th of what an update has of a piece is put. */
+void *artel__book_room(artel__book *book, const artel__update *update, const artel__owned_piece *piece, int k);
+/* Puts rows of a table's update in their place. False: a token is none of the piece. */
+bool artel__book_put_rows(artel__book *book, const artel_function *function, const artel__row_piece *rows);
 /* Applies what was put there for a function. `rate` negative: the schedule's. */
 void artel__book_apply(artel__book *book, const artel_function *function, double rate);
 /* Variables and slots as bytes, and back; updates applied to each optimizer's variables are among them. */

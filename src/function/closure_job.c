@@ -41,14 +41,23 @@ artel_function *artel__closure_function(const artel_strategy *s, uint32_t number
     return f;
 }
 
-int artel__update_parts(const artel_strategy *s, const artel__update *u, size_t bytes[3])
+int artel__update_parts(const artel__update *u, const artel__owned_piece *piece, size_t bytes[3])
 {
     int count = 0;
-    size_t whole = (size_t)s->variables.item[u->variable].count * sizeof(float);
+    size_t whole = (size_t)piece->count * sizeof(float);
     bytes[count++] = whole;
     if (artel__update_has_second(u)) bytes[count++] = whole;
     if (u->kept_norm >= 0) bytes[count++] = sizeof(double);
     return count;
+}
+
+const artel__owned_piece *artel__closure_piece(const artel_strategy *s, int variable, int part, int *piece)
+{
+    if (*piece < s->first_piece[variable]) *piece = s->first_piece[variable];
+    for (; *piece < s->first_piece[variable + 1]; ++*piece) {
+        if (s->piece[*piece].part == part) return &s->piece[(*piece)++];
+    }
+    return NULL;
 }
 
 /* Of a whole batch. */
@@ -65,7 +74,7 @@ static size_t function_bytes(const artel_function *f)
 
 size_t artel__closure_most(const artel_strategy *s)
 {
-    size_t padding = (size_t)s->variables.count * 64, most = 0;
+    size_t padding = (size_t)(s->variables.count + s->pieces) * 64, most = 0;
     for (const artel_function *f = s->function; f; f = f->next) {
         size_t bytes = function_bytes(f);
         if (bytes > most) most = bytes;
@@ -88,9 +97,11 @@ static artel_status begin(artel_strategy *s)
     ARTEL_TRY(artel__functions_hash(s, hex));
     int length =
         snprintf(facts, sizeof facts,
-                 "version of artel=%s\npass=closures\nprogram=%.32s\nbatch size=%lld\nseed=%llu\narithmetic=%s\n",
+                 "version of artel=%s\npass=closures\nprogram=%.32s\nbatch size=%lld\nseed=%llu\narithmetic=%s\n"
+                 "partitioner=%d:%lld:%lld\n",
                  ARTEL_VERSION, hex, (long long)s->options.batch_size, (unsigned long long)s->options.seed,
-                 artel__arithmetic_name(s->arithmetic));
+                 artel__arithmetic_name(s->arithmetic), (int)s->partition.kind, (long long)s->partition.bytes,
+                 (long long)s->partition.shards);
     if (length < 0 || (size_t)length >= sizeof facts) return ARTEL_ERROR_INTERNAL;
     artel__mesh_request request = {.facts = facts, .replicas = 1, .shards = ARTEL__MAX_SHARDS};
     return artel__mesh_begin(s->options.cluster, &request);

@@ -39,56 +39,70 @@ static bool waits_for(const artel_coordinator *c, artel__command_kind kind, uint
     return c->command == kind && c->order == order;
 }
 
+/* Where a piece lies in the memory of the chief. */
+static float *place_of(const artel_coordinator *c, const artel__owned_piece *p)
+{
+    return (float *)artel__state_lend(c->strategy->state[0], p->variable) + p->first;
+}
+
 /* Where the caller, who waits, looks for it; who waits no longer has given the place to something else, perhaps. */
-static void put_variable(artel__driver *d, int variable, const void *data, size_t bytes, uint64_t order)
+static void put_piece(artel__driver *d, const artel__owned_piece *p, const void *data, uint64_t order)
 {
     artel_coordinator *c = d->c;
     pthread_mutex_lock(&c->mutex);
     bool waits = waits_for(c, ARTEL__COMMAND_READ, order);
-    if (waits) memcpy(artel__state_lend(c->strategy->state[0], variable), data, bytes);
+    if (waits) memcpy(place_of(c, p), data, (size_t)p->count * sizeof(float));
     pthread_mutex_unlock(&c->mutex);
 }
 
-static artel_status read_variable(artel__driver *d, int variable, uint64_t order)
+static artel_status read_piece(artel__driver *d, int piece, uint64_t order)
 {
-    artel_strategy *s = d->c->strategy;
-    int server = s->owner[variable];
-    size_t bytes = (size_t)s->variables.item[variable].count * sizeof(float);
-    artel__lane_head answer, head = {.op = ARTEL__CLOSURE_FETCH, .part = (uint32_t)variable};
-    artel_status status = artel__driver_ask(d, server, &head, NULL, &answer);
-    const void *data = status == ARTEL_OK ? artel__slot_data(&d->call, 0, 0, bytes) : NULL;
-    if (data) put_variable(d, variable, data, bytes, order);
+    const artel__owned_piece *p = &d->c->strategy->piece[piece];
+    artel__lane_head answer, head = {.op = ARTEL__CLOSURE_FETCH, .part = (uint32_t)piece};
+    artel_status status = artel__driver_ask(d, p->part, &head, NULL, &answer);
+    const void *data = status == ARTEL_OK ? artel__slot_data(&d->call, 0, 0, (size_t)p->count * sizeof(float)) : NULL;
+    if (data) put_piece(d, p, data, order);
     if (status == ARTEL_OK && !data) status = artel__driver_misfit(d, "a server");
-    return artel__driver_asked(d, server, status);
+    return artel__driver_asked(d, p->part, status);
 }
 
 /* What the caller, who waits, has put there; false: it waits no longer. */
-static bool get_variable(artel__driver *d, int variable, void *to, size_t bytes, uint64_t order)
+static bool get_piece(artel__driver *d, const artel__owned_piece *p, void *to, uint64_t order)
 {
     artel_coordinator *c = d->c;
     pthread_mutex_lock(&c->mutex);
     bool waits = waits_for(c, ARTEL__COMMAND_WRITE, order);
-    if (waits) memcpy(to, artel__state_lend(c->strategy->state[0], variable), bytes);
+    if (waits) memcpy(to, place_of(c, p), (size_t)p->count * sizeof(float));
     pthread_mutex_unlock(&c->mutex);
     return waits;
 }
 
 /* A copy is sent, for the caller may have other values there before it has left. */
-static artel_status write_variable(artel__driver *d, int variable, uint64_t order)
+static artel_status write_piece(artel__driver *d, int piece, uint64_t order)
 {
     artel_coordinator *c = d->c;
-    int server = c->strategy->owner[variable];
-    size_t bytes = (size_t)c->strategy->variables.item[variable].count * sizeof(float);
+    const artel__owned_piece *p = &c->strategy->piece[piece];
+    size_t bytes = (size_t)p->count * sizeof(float);
     artel_status status = ARTEL_OK;
     void *copy;
     if (artel__alloc(c->ctx, bytes + 1, "coordinator", &copy) < 0)
         return artel__driver_fatal(c, ARTEL_ERROR_NO_MEMORY, "no memory for what is assigned");
-    if (get_variable(d, variable, copy, bytes, order)) {
-        artel__net_piece piece = {copy, bytes};
-        artel__lane_head answer, head = {.op = ARTEL__CLOSURE_STORE, .part = (uint32_t)variable};
-        status = artel__driver_asked(d, server, artel__driver_ask(d, server, &head, &piece, &answer));
+    if (get_piece(d, p, copy, order)) {
+        artel__net_piece all = {copy, bytes};
+        artel__lane_head answer, head = {.op = ARTEL__CLOSURE_STORE, .part = (uint32_t)piece};
+        status = artel__driver_asked(d, p->part, artel__driver_ask(d, p->part, &head, &all, &answer));
     }
     artel__free(c->ctx, copy);
+    return status;
+}
+
+/* A variable, piece by piece: where closures run meanwhile, each piece is as it is when it is read. */
+static artel_status each_piece(artel__driver *d, bool reads, int variable, uint64_t order)
+{
+    const artel_strategy *s = d->c->strategy;
+    artel_status status = ARTEL_OK;
+    for (int i = s->first_piece[variable]; i < s->first_piece[variable + 1] && status == ARTEL_OK; i++)
+        status = reads ? read_piece(d, i, order) : write_piece(d, i, order);
     return status;
 }
 
@@ -161,8 +175,8 @@ artel_status artel__driver_command(artel__driver *d)
     pthread_mutex_unlock(&c->mutex);
     switch (kind) {
     case ARTEL__COMMAND_NONE: return ARTEL_OK;
-    case ARTEL__COMMAND_READ: status = read_variable(d, variable, order); break;
-    case ARTEL__COMMAND_WRITE: status = write_variable(d, variable, order); break;
+    case ARTEL__COMMAND_READ: status = each_piece(d, true, variable, order); break;
+    case ARTEL__COMMAND_WRITE: status = each_piece(d, false, variable, order); break;
     case ARTEL__COMMAND_KEEP: status = keep_all(d, order); break;
     case ARTEL__COMMAND_GO_BACK: status = restore_all(d); break;
     }

@@ -24,7 +24,9 @@ artel_status artel__elsewhere_begin(artel_strategy *s, artel_cluster *cluster)
         return artel__fail(s->ctx, ARTEL_ERROR_INVALID, s->plan.name, "start fewer tasks",
                            "%d tasks; closures are dealt among %d at the most", tasks, ARTEL__MOST_MEMBERS);
     s->servers = artel__mesh_tasks(cluster)->count[ARTEL__TASK_PS];
-    if (s->servers >= 1 && s->servers <= ARTEL__PLACE_SERVERS) return ARTEL_OK;
+    if (s->servers >= 1 && s->servers <= ARTEL__PLACE_SERVERS)
+        return artel__partition_read(s->ctx, s->options.ps_partitioner ? s->options.ps_partitioner : "none", s->servers,
+                                     &s->partition);
     return artel__fail(s->ctx, ARTEL_ERROR_INVALID, s->plan.name, "start one ps task, or up to 256", "%d ps tasks",
                        s->servers);
 }
@@ -59,9 +61,13 @@ static artel__update *note(artel_graph *g, artel__update_kind kind, int variable
                          .value = ARTEL_NO_VALUE,
                          .squares = ARTEL_NO_VALUE,
                          .norm = ARTEL_NO_VALUE,
+                         .token = ARTEL_NO_VALUE,
+                         .number = ARTEL_NO_VALUE,
                          .kept = -1,
                          .kept_squares = -1,
-                         .kept_norm = -1};
+                         .kept_norm = -1,
+                         .kept_token = -1,
+                         .kept_number = -1};
     return u;
 }
 
@@ -90,6 +96,24 @@ void artel__elsewhere_add(artel_graph *g, const artel_variable *variable, artel_
     send(g, ARTEL__UPDATE_ADD, variable, value);
 }
 
+/* The rows of a table's gradient in its place, where they will do. */
+static bool note_rows(artel_graph *g, const artel_optimizer *o, artel__update *u, artel__value_id gradient)
+{
+    artel__graph *graph = g->graph;
+    artel__embedding_rows rows;
+    const artel__variable *table = &g->strategy->variables.item[u->variable];
+    bool plain = table->layout == ARTEL__LAYOUT_PLAIN && table->shape.rank == 2;
+    if (!plain || o->variable[u->item]->constraint.def) return false;
+    if (artel__optimizer_rows(&o->rule, graph, table, gradient, &rows) || graph->status < 0) return false;
+    u->rows = true;
+    u->most = graph->batch_size * graph->value[rows.token].storage;
+    u->value = artel__graph_give(g, rows.rows);
+    u->squares = rows.squares < 0 ? ARTEL_NO_VALUE : artel__graph_give(g, rows.squares);
+    u->token = artel__graph_give(g, rows.token);
+    u->number = artel__graph_give(g, rows.count);
+    return true;
+}
+
 artel_status artel__elsewhere_apply(artel_graph *g, artel_optimizer *o, artel__value_id *gradient)
 {
     artel__graph *graph = g->graph;
@@ -104,6 +128,7 @@ artel_status artel__elsewhere_apply(artel_graph *g, artel_optimizer *o, artel__v
         u->item = i;
         u->clipped = clipped >= 0;
         if (clipped >= 0) gradient[i] = clipped;
+        if (note_rows(g, o, u, gradient[i])) continue;
         u->squares = artel__graph_give(g, artel__optimizer_squares(&o->rule, graph, gradient[i]));
         u->value = artel__graph_give(g, made(g, gradient[i], &g->strategy->variables.item[u->variable]));
         u->norm = artel__graph_give(g, norm[i]);
@@ -123,6 +148,8 @@ void artel__elsewhere_keep(artel_function *f, artel_graph *g)
         u->kept = keep(g, u->value);
         u->kept_squares = keep(g, u->squares);
         u->kept_norm = keep(g, u->norm);
+        u->kept_token = keep(g, u->token);
+        u->kept_number = keep(g, u->number);
     }
     f->update = g->update;
     f->updates = g->updates;
@@ -184,17 +211,71 @@ artel_status artel__elsewhere_finish(artel_function *f)
         f->read[f->reads++] = v;
         if (is_written(graph, v)) ARTEL_TRY(add_statistic(f, &f->update[f->updates++], v));
     }
-    return ARTEL_OK;
+    return artel__tables_find(f);
+}
+
+/* -- where variables lie -- */
+
+/* Whether who steps or constrains it reads all of it. */
+static bool is_whole(const artel_strategy *s, int variable)
+{
+    for (const artel_variable *v = s->variable; v; v = v->next) {
+        if (v->index == variable && v->constraint.def) return true;
+    }
+    for (const artel_optimizer *o = s->optimizer; o; o = o->next) {
+        for (int i = 0; i < o->count; i++) {
+            if (o->variable[i]->index == variable &&
+                artel__optimizer_reads_whole(&o->rule, &s->variables.item[variable]))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Into how many pieces, of so many units. */
+static int64_t count_pieces(const artel_strategy *s, int variable, int64_t *units)
+{
+    const artel__variable *v = &s->variables.item[variable];
+    int64_t unit = artel__variable_unit(v);
+    *units = unit > 0 ? (v->count + unit - 1) / unit : 1;
+    const int64_t shape[] = {*units, unit};
+    return is_whole(s, variable) ? 1 : artel__partition_count(&s->partition, shape, 2, sizeof(float));
+}
+
+static void cut(artel_strategy *s, int variable)
+{
+    const artel__variable *v = &s->variables.item[variable];
+    int64_t unit = artel__variable_unit(v), units, pieces = count_pieces(s, variable, &units);
+    for (int64_t k = 0; k < pieces; k++) {
+        int64_t first = artel__partition_offset(units, pieces, k) * unit,
+                end = artel__partition_offset(units, pieces, k + 1) * unit;
+        if (end > v->count || pieces == 1) end = v->count; /* the last block is a short one */
+        s->piece[s->pieces++] = (artel__owned_piece){.variable = variable,
+                                                     .first = first,
+                                                     .count = end - first,
+                                                     .width = v->layout == ARTEL__LAYOUT_PLAIN ? unit : 0,
+                                                     .whole = pieces == 1};
+    }
 }
 
 artel_status artel__elsewhere_place(artel_strategy *s)
 {
-    size_t count = (size_t)s->variables.count + 1;
+    size_t variables = (size_t)s->variables.count + 1, count = 1;
+    int64_t units;
+    for (int v = 0; v < s->variables.count; v++) count += (size_t)count_pieces(s, v, &units);
     uint64_t *load = artel__arena_alloc(&s->arena, count, sizeof *load);
     int *order = artel__arena_alloc(&s->arena, count, sizeof *order);
-    s->owner = artel__arena_alloc(&s->arena, count, sizeof *s->owner);
+    int *part = artel__arena_alloc(&s->arena, count, sizeof *part);
+    s->piece = artel__arena_alloc(&s->arena, count, sizeof *s->piece);
+    s->first_piece = artel__arena_alloc(&s->arena, variables, sizeof *s->first_piece);
     ARTEL_TRY(artel__arena_status(&s->arena));
-    for (int i = 0; i < s->variables.count; i++) load[i] = (uint64_t)s->variables.item[i].count * sizeof(float);
-    artel__place_by_load(load, s->variables.count, s->servers, s->owner, order);
+    for (int v = 0; v < s->variables.count; v++) {
+        s->first_piece[v] = s->pieces;
+        cut(s, v);
+    }
+    s->first_piece[s->variables.count] = s->pieces;
+    for (int i = 0; i < s->pieces; i++) load[i] = (uint64_t)s->piece[i].count * sizeof(float);
+    artel__place_by_load(load, s->pieces, s->servers, part, order);
+    for (int i = 0; i < s->pieces; i++) s->piece[i].part = part[i];
     return ARTEL_OK;
 }

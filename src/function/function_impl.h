@@ -19,6 +19,7 @@
 #include "nn/ahead.h"
 #include "nn/loss.h"
 #include "nn/optimizer.h"
+#include "ps/part.h"
 #include "comm/group.h"
 #include "strategy/devices.h"
 
@@ -94,13 +95,31 @@ typedef enum artel__update_kind {
 
 typedef struct artel__update {
     artel__update_kind kind;
-    int variable;                      /* of the strategy */
-    int item;                          /* which one of the optimizer's variables; -1 */
-    artel_value value, squares, norm;  /* places, while the function is traced */
-    int kept, kept_squares, kept_norm; /* what the graph keeps; -1: none */
-    bool clipped;                      /* by value already */
-    float *before;                     /* a statistic, on workers */
+    int variable;                                    /* of the strategy */
+    int item;                                        /* which one of the optimizer's variables; -1 */
+    artel_value value, squares, norm, token, number; /* places, while the function is traced */
+    int kept, kept_squares, kept_norm;               /* what the graph keeps; -1: none */
+    bool clipped;                                    /* by value already */
+    bool rows;                                       /* of a table: the value and squares are rows, which others have */
+    int kept_token, kept_number;                     /* of these: which, and how many of */
+    int64_t most;                                    /* there may be */
+    float *before;                                   /* a statistic, on workers */
 } artel__update;
+
+/* A table of which a function reads rows: the kept tokens, and how many they are. */
+typedef struct artel__table {
+    int variable, token, number;
+} artel__table;
+
+/* tables.c: what a worker must know before a run; with no table it is never run. */
+typedef struct artel__tables {
+    artel__graph graph;
+    artel__executable *plan;
+    artel__execution *run;
+    artel__table *item;
+    int *of; /* by what the function reads: its table; -1: it is read whole */
+    int count;
+} artel__tables;
 
 /* Whether something as large as the variable goes with the value: what a rule reads of occurrences, or what a statistic
  * was. */
@@ -108,6 +127,14 @@ static inline bool artel__update_has_second(const artel__update *update)
 {
     return update->kept_squares >= 0 || update->kind == ARTEL__UPDATE_STATISTIC;
 }
+
+/* A run of elements, in the order of memory, of a variable that servers own. */
+typedef struct artel__owned_piece {
+    int variable, part; /* part: what the server of this number owns */
+    int64_t first, count;
+    int64_t width; /* of whole rows: elements of one */
+    bool whole;
+} artel__owned_piece;
 
 struct artel_worker_data {
     artel_strategy *strategy;
@@ -142,7 +169,10 @@ struct artel_strategy {
     int64_t runs;
     struct artel__loop *loop; /* in a cluster (cluster.c); NULL: this process is alone */
     int servers;              /* ps tasks, which own the variables; 0: replicas do */
-    int *owner;               /* by variable, once the strategy is open: the server */
+    artel__partition_rule partition;
+    artel__owned_piece *piece; /* once the strategy is open: of variable v those from first_piece[v] on, before
+                                  first_piece[v + 1] */
+    int *first_piece, pieces;
     artel_worker_data *data;
     int data_count;
     artel_coordinator *coordinator;
@@ -251,6 +281,7 @@ struct artel_function {
     artel__update *update;
     int updates;
     int *read, reads; /* variables that a run reads */
+    artel__tables tables;
     artel_function *next;
 };
 
@@ -309,6 +340,12 @@ artel_status artel__elsewhere_apply(artel_graph *graph, artel_optimizer *optimiz
 void artel__elsewhere_keep(artel_function *function, artel_graph *graph);
 artel_status artel__elsewhere_finish(artel_function *function);
 artel_status artel__elsewhere_place(artel_strategy *strategy);
+/* tables.c: the tables of a function, once it knows what it reads and is sealed; memory to look them up with, made by
+ * who needs it and given up with the function. run.c: looks up what a run of these arguments reads of them. */
+artel_status artel__tables_find(artel_function *function);
+artel_status artel__tables_open(artel_function *function);
+void artel__tables_close(artel_function *function);
+artel_status artel__function_look(artel_function *function, const artel_array *in, int64_t rows);
 /* coordinator.c: a variable of the servers, into or out of the state that lies here. */
 artel_status artel__elsewhere_read(artel_strategy *strategy, int variable);
 artel_status artel__elsewhere_write(artel_strategy *strategy, int variable);

@@ -2,6 +2,7 @@
 /* A server of closures: answers one call after another. The updates of a closure are applied whole between two calls,
  * so what a worker reads of a server is always the state after some number of closures; and by the closure's number
  * once. */
+#include <inttypes.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -29,7 +30,11 @@ typedef struct own {
     int server;
     uint64_t life, session; /* this server's, the coordinator's */
     uint64_t updates, version;
+    uint64_t read, written; /* bytes that workers have read, and sent as updates */
     artel__applied applied; /* by number of the closure; those before its base are done */
+    artel__row_lists *rows; /* by function */
+    int32_t *asked;         /* rows of a piece that are asked for */
+    int32_t asked_room;
     artel__net_piece *piece;
     client *client;
     bool ended;
@@ -49,9 +54,64 @@ static artel_status answer(client *c, const artel__lane_head *head, const artel_
     return artel__lane_judge(artel__lane_answer(&c->lane, &c->call, head, piece, count));
 }
 
-static size_t bytes_of(const own *o, int variable)
+static size_t bytes_of(const artel__owned_piece *piece)
 {
-    return (size_t)o->strategy->variables.item[variable].count * sizeof(float);
+    return (size_t)piece->count * sizeof(float);
+}
+
+/* Those that are no tables; *to: where they are copied. Returns how many pieces of the message they are. */
+static int list_values(own *o, const artel_function *f, uint8_t **to)
+{
+    const artel__owned_piece *p;
+    int count = 0;
+    for (int k = 0; k < f->reads; k++) {
+        if (f->tables.of[k] >= 0) continue;
+        for (int at = 0; (p = artel__closure_piece(o->strategy, f->read[k], o->server, &at)) != NULL;) {
+            memcpy(*to, artel__book_piece(o->book, p), bytes_of(p));
+            o->piece[count++] = (artel__net_piece){*to, bytes_of(p)};
+            *to += artel__net_padded(bytes_of(p));
+        }
+    }
+    return count;
+}
+
+static size_t values_bytes(const own *o, const artel_function *f)
+{
+    const artel__owned_piece *p;
+    size_t bytes = 0;
+    for (int k = 0; k < f->reads; k++) {
+        if (f->tables.of[k] >= 0) continue;
+        for (int at = 0; (p = artel__closure_piece(o->strategy, f->read[k], o->server, &at)) != NULL;)
+            bytes += artel__net_padded(bytes_of(p));
+    }
+    return bytes;
+}
+
+/* Returns how many pieces there are then; -1: a token is none of its piece. */
+static int list_rows(own *o, const artel__row_list *list, uint8_t *to, int count)
+{
+    for (int i = 0; i < list->count; i++) {
+        const artel__row_piece *p = &list->item[i];
+        size_t bytes = (size_t)p->count * (size_t)p->width * sizeof(float);
+        if (p->count == 0) continue;
+        if (!artel__row_piece_tokens(p, o->asked)) return -1;
+        artel__row_piece_copy(p, artel__book_piece(o->book, &o->strategy->piece[p->piece]), o->asked, to);
+        o->piece[count++] = (artel__net_piece){to, bytes};
+        to += artel__net_padded(bytes);
+    }
+    return count;
+}
+
+static artel_status make_asked(own *o, const artel__row_list *list)
+{
+    void *wider = o->asked;
+    int32_t most = 0;
+    for (int i = 0; i < list->count; i++) most = list->item[i].count > most ? list->item[i].count : most;
+    if (most <= o->asked_room) return ARTEL_OK;
+    ARTEL_TRY(artel__realloc(o->strategy->ctx, (size_t)most * sizeof *o->asked, "parameter server", &wider));
+    o->asked = wider;
+    o->asked_room = most;
+    return ARTEL_OK;
 }
 
 /* What a function reads of this server, unless the worker has it. A copy: the next update may come before it has left.
@@ -59,37 +119,47 @@ static size_t bytes_of(const own *o, int variable)
 static artel_status read_variables(own *o, client *c, const artel__lane_head *in, artel__lane_head *out)
 {
     const artel_function *f = artel__closure_function(o->strategy, in->part);
-    size_t bytes = 0;
+    artel__slot_at at = {0, 0};
     uint8_t *to;
-    int count = 0;
-    if (!f) return artel__closure_misfit(o->strategy->ctx, "a worker");
+    artel__row_list *list = f ? &o->rows[f->number].read : NULL;
+    if (!f || !artel__row_list_read(list, &c->call, &at, false) || at.offset != c->call.length)
+        return artel__closure_misfit(o->strategy->ctx, "a worker");
+    bool same = in->position == o->version;
+    size_t bytes = (same ? 0 : values_bytes(o, f)) + artel__row_list_answer_bytes(list);
     out->position = o->version;
-    if (in->position == o->version) {
-        out->flags = ARTEL__CLOSURE_SAME;
-        return answer(c, out, NULL, 0);
-    }
-    for (int k = 0; k < f->reads; k++)
-        bytes += o->strategy->owner[f->read[k]] == o->server ? artel__net_padded(bytes_of(o, f->read[k])) : 0;
+    out->flags = same ? ARTEL__CLOSURE_SAME : ARTEL__CLOSURE_OK;
+    ARTEL_TRY(make_asked(o, list));
     ARTEL_TRY(artel__slot_room(&c->lane, &c->call, bytes, &to));
-    for (int k = 0; k < f->reads; k++) {
-        if (o->strategy->owner[f->read[k]] != o->server) continue;
-        size_t one = bytes_of(o, f->read[k]);
-        o->piece[count++] = (artel__net_piece){memcpy(to, artel__book_variable(o->book, f->read[k]), one), one};
-        to += artel__net_padded(one);
-    }
-    return answer(c, out, o->piece, count);
+    int count = same ? 0 : list_values(o, f, &to);
+    count = list_rows(o, list, to, count);
+    o->read += bytes;
+    return count >= 0 ? answer(c, out, o->piece, count) : artel__closure_misfit(o->strategy->ctx, "a worker");
 }
 
-static artel_status take_update(own *o, const artel__lane_slot *call, artel__slot_at *at, const artel__update *u)
+static artel_status take_update(own *o, const artel__lane_slot *call, artel__slot_at *from, const artel__update *u)
 {
-    size_t bytes[3];
-    int parts = artel__update_parts(o->strategy, u, bytes);
-    for (int k = 0; k < parts; k++) {
-        const void *data = artel__slot_next(call, at, bytes[k]);
-        if (!data) return artel__closure_misfit(o->strategy->ctx, "a worker");
-        memcpy(artel__book_room(o->book, u, k), data, bytes[k]);
+    const artel__owned_piece *p;
+    for (int at = 0; (p = artel__closure_piece(o->strategy, u->variable, o->server, &at)) != NULL;) {
+        size_t bytes[3];
+        int parts = artel__update_parts(u, p, bytes);
+        for (int k = 0; k < parts; k++) {
+            const void *data = artel__slot_next(call, from, bytes[k]);
+            if (!data) return artel__closure_misfit(o->strategy->ctx, "a worker");
+            memcpy(artel__book_room(o->book, u, p, k), data, bytes[k]);
+        }
     }
     return ARTEL_OK;
+}
+
+static artel_status take_updates(own *o, const artel_function *f, const artel__lane_slot *call, artel__slot_at *at)
+{
+    artel__row_list *list = &o->rows[f->number].update;
+    for (int k = 0; k < f->updates; k++) {
+        if (!f->update[k].rows) ARTEL_TRY(take_update(o, call, at, &f->update[k]));
+    }
+    bool fits = artel__row_list_read(list, call, at, true);
+    for (int i = 0; i < list->count && fits; i++) fits = artel__book_put_rows(o->book, f, &list->item[i]);
+    return fits ? ARTEL_OK : artel__closure_misfit(o->strategy->ctx, "a worker");
 }
 
 static artel_status apply(own *o, client *c, const artel__lane_head *in, artel__lane_head *out)
@@ -99,15 +169,13 @@ static artel_status apply(own *o, client *c, const artel__lane_head *in, artel__
     if (!f || in->a > in->item) return artel__closure_misfit(o->strategy->ctx, "a worker"); /* itself it is not done */
     artel__applied_forget(&o->applied, in->a, FORGET); /* they have results: none of them is ever sent again */
     if (artel__applied_has(&o->applied, in->item)) return answer(c, out, NULL, 0);
-    for (int k = 0; k < f->updates; k++) {
-        if (o->strategy->owner[f->update[k].variable] == o->server)
-            ARTEL_TRY(take_update(o, &c->call, &at, &f->update[k]));
-    }
+    ARTEL_TRY(take_updates(o, f, &c->call, &at));
     if (at.offset != c->call.length) return artel__closure_misfit(o->strategy->ctx, "a worker");
     ARTEL_TRY(mark(o, in->item));
     artel__book_apply(o->book, f, in->rate);
     o->updates++;
     o->version++;
+    o->written += c->call.length;
     artel__mesh_stepped(o->strategy->options.cluster, o->updates, 0); /* for artel status */
     return answer(c, out, NULL, 0);
 }
@@ -127,7 +195,8 @@ static artel_status meet(own *o, client *c, const artel__lane_head *in, artel__l
 
 static artel_status fetch(own *o, client *c, const artel__lane_head *in, artel__lane_head *out)
 {
-    artel__net_piece piece = {artel__book_variable(o->book, (int)in->part), bytes_of(o, (int)in->part)};
+    const artel__owned_piece *p = &o->strategy->piece[in->part];
+    artel__net_piece piece = {artel__book_piece(o->book, p), bytes_of(p)};
     uint8_t *to;
     ARTEL_TRY(artel__slot_room(&c->lane, &c->call, piece.bytes, &to));
     piece.data = memcpy(to, piece.data, piece.bytes);
@@ -136,10 +205,11 @@ static artel_status fetch(own *o, client *c, const artel__lane_head *in, artel__
 
 static artel_status store(own *o, client *c, const artel__lane_head *in, artel__lane_head *out)
 {
-    size_t bytes = bytes_of(o, (int)in->part);
+    const artel__owned_piece *p = &o->strategy->piece[in->part];
+    size_t bytes = bytes_of(p);
     const void *data = artel__slot_data(&c->call, 0, 0, bytes);
     if (!data) return artel__closure_misfit(o->strategy->ctx, "the chief");
-    memcpy(artel__book_variable(o->book, (int)in->part), data, bytes);
+    memcpy(artel__book_piece(o->book, p), data, bytes);
     o->version++;
     return answer(c, out, NULL, 0);
 }
@@ -179,7 +249,7 @@ static artel_status handle(own *o, const artel__closure_job *j, client *c)
     artel__lane_head out = {.op = in.op, .install = o->session};
     bool one = in.op == ARTEL__CLOSURE_FETCH || in.op == ARTEL__CLOSURE_STORE;
     if (!may_say(j->type[c->lane.peer], in.op)) return artel__closure_misfit(j->ctx, "a task");
-    if (one && (in.part >= (uint32_t)o->strategy->variables.count || o->strategy->owner[in.part] != o->server))
+    if (one && (in.part >= (uint32_t)o->strategy->pieces || o->strategy->piece[in.part].part != o->server))
         return artel__closure_misfit(j->ctx, "the chief");
     if (in.op != ARTEL__CLOSURE_ASK && in.op != ARTEL__CLOSURE_END && in.install != o->session) {
         out.flags = ARTEL__CLOSURE_STALE;
@@ -252,20 +322,36 @@ static artel_status serve(artel__closure_job *j, void *user)
     return status;
 }
 
+static artel_status make_lists(own *o)
+{
+    artel_strategy *s = o->strategy;
+    size_t functions = (size_t)(s->function ? s->function->number + 1 : 0) + 1;
+    void *block;
+    ARTEL_TRY(artel__calloc(s->ctx, (size_t)s->pieces + 1, sizeof *o->piece, "parameter server", &block));
+    o->piece = block;
+    o->rows = artel__arena_alloc(&s->arena, functions, sizeof *o->rows);
+    ARTEL_TRY(artel__arena_status(&s->arena));
+    for (const artel_function *f = s->function; f; f = f->next)
+        ARTEL_TRY(artel__row_lists_make(&s->arena, f, o->server, &o->rows[f->number]));
+    return ARTEL_OK;
+}
+
 artel_status artel__closure_own(artel_strategy *s, int server)
 {
     own o = {.strategy = s, .server = server, .version = 1};
-    void *block = NULL;
     while (o.life == 0) {
         if (getrandom(&o.life, sizeof o.life, 0) != sizeof o.life)
             return artel__fail_errno(s->ctx, "parameter server", "get a random number");
     }
-    ARTEL_TRY(artel__calloc(s->ctx, (size_t)s->variables.count + 1, sizeof *o.piece, "parameter server", &block));
-    o.piece = block;
-    artel_status status = artel__book_create(s, server, &o.book);
+    artel_status status = make_lists(&o);
+    if (status == ARTEL_OK) status = artel__book_create(s, server, &o.book);
     if (status == ARTEL_OK) status = artel__closure_run(s, false, serve, &o);
+    artel__log(s->ctx, ARTEL_LOG_DEBUG,
+               "%" PRIu64 " updates, of %" PRIu64 " bytes; workers have read %" PRIu64 " bytes", o.updates, o.written,
+               o.read);
     artel__book_destroy(o.book);
     artel__applied_fini(s->ctx, &o.applied);
     artel__free(s->ctx, o.piece);
+    artel__free(s->ctx, o.asked);
     return status;
 }

@@ -84,6 +84,7 @@ void artel__function_unplace(artel_function *f)
         }
     }
     artel__texts_close(f);
+    artel__tables_close(f);
     artel__executable_destroy(f->plan);
     artel__arena_fini(&f->place);
     artel__arena_init(&f->place, s->ctx);

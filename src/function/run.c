@@ -288,6 +288,30 @@ artel_status artel__function_execute(artel_function *f, const artel_array *in, c
     return ARTEL_OK;
 }
 
+/* Alone, as workers of parameter servers are. */
+static artel_status look(artel_function *f, const artel_array *in, int64_t rows)
+{
+    artel_strategy *s = f->strategy;
+    call c = {.function = f, .in = in, .rows = rows};
+    artel__function_replica *replica = &f->replica[0];
+    int32_t shards = (int32_t)s->options.shards;
+    artel__fold_plan_make(&replica->fold, shards, 0, shards, rows, replica->start);
+    copy_in(&c, replica);
+    artel__step step = {.fold = &replica->fold, .seed = s->options.seed, .batch = (uint64_t)s->runs};
+    return artel__execution_compute(f->tables.run, &step, (const void *const *)replica->buffer);
+}
+
+artel_status artel__function_look(artel_function *f, const artel_array *in, int64_t rows)
+{
+    ARTEL_TRY(artel__function_open(f));
+    ARTEL_TRY(artel__tables_open(f));
+    if (f->tables.count == 0) return ARTEL_OK;
+    uint32_t caller = artel__fp_enter();
+    artel_status status = look(f, in, rows);
+    artel__fp_leave(caller);
+    return status;
+}
+
 /* -- memory that is measured -- */
 
 static artel_status check_bytes(const artel_function *f, const char *what, int i, size_t has, size_t needed)

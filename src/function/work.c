@@ -27,7 +27,8 @@ typedef struct worker {
     artel__lane chief;
     artel__lane_slot *call; /* to each server, by index */
     artel__lane *lane;
-    uint64_t *known; /* by function and server: the version of what was read; 0: nothing was */
+    artel__row_lists *rows; /* by function and server */
+    uint64_t *known;        /* by function and server: the version of what was read; 0: nothing was */
     artel_array *in, *outputs;
     artel__net_piece *piece;
     size_t most; /* bytes of a message */
@@ -39,57 +40,115 @@ typedef struct worker {
 static bool concerns(const artel_strategy *s, const artel_function *f, bool writes, int server)
 {
     for (int k = 0; k < (writes ? f->updates : f->reads); k++) {
-        if (s->owner[writes ? f->update[k].variable : f->read[k]] == server) return true;
+        int at = 0;
+        if (artel__closure_piece(s, writes ? f->update[k].variable : f->read[k], server, &at)) return true;
     }
     return false;
 }
 
-/* What update `u` sends: its parts lie where the run has left them; of moving statistics what they are now, then what
- * they were. */
-static int list_update(const worker *w, const artel_function *f, const artel__update *u, artel__net_piece *out)
+/* Where an update lies, whole, as the run has left it; of moving statistics what they are now, then what they were. */
+static const float *update_value(const worker *w, const artel_function *f, const artel__update *u)
 {
-    const artel__execution *run = f->replica[0].run;
+    return u->kept >= 0 ? artel__execution_read(f->replica[0].run, u->kept)
+                        : artel__state_lend(w->strategy->state[0], u->variable);
+}
+
+static const float *update_second(const artel_function *f, const artel__update *u)
+{
+    if (u->kind == ARTEL__UPDATE_STATISTIC) return u->before;
+    return artel__execution_read(f->replica[0].run, u->kept_squares);
+}
+
+/* What update `u` sends of a piece. */
+static int list_update(const worker *w, const artel_function *f, const artel__update *u, const artel__owned_piece *p,
+                       artel__net_piece *out)
+{
     size_t bytes[3];
-    int parts = artel__update_parts(w->strategy, u, bytes), count = 0;
-    if (u->kind == ARTEL__UPDATE_STATISTIC) {
-        out[0] = (artel__net_piece){artel__state_lend(w->strategy->state[0], u->variable), bytes[0]};
-        out[1] = (artel__net_piece){u->before, bytes[1]};
-        return parts;
-    }
-    out[count] = (artel__net_piece){artel__execution_read(run, u->kept), bytes[count]};
+    int parts = artel__update_parts(u, p, bytes), count = 0;
+    out[count] = (artel__net_piece){update_value(w, f, u) + p->first, bytes[count]};
     count++;
-    if (u->kept_squares >= 0) {
-        out[count] = (artel__net_piece){artel__execution_read(run, u->kept_squares), bytes[count]};
+    if (artel__update_has_second(u)) {
+        out[count] = (artel__net_piece){update_second(f, u) + p->first, bytes[count]};
         count++;
     }
-    if (u->kept_norm >= 0) out[count] = (artel__net_piece){artel__execution_read(run, u->kept_norm), bytes[count]};
+    if (u->kept_norm >= 0)
+        out[count] = (artel__net_piece){artel__execution_read(f->replica[0].run, u->kept_norm), bytes[count]};
     return parts;
+}
+
+/* Tokens that the next run reads, and those that the last one has steps of. */
+static void look_at_read(const artel_function *f, artel__row_list *list)
+{
+    for (int i = 0; i < list->count; i++) {
+        const artel__table *t = &f->tables.item[list->item[i].table];
+        const int32_t *count = artel__execution_read(f->tables.run, t->number);
+        artel__row_piece_look(&list->item[i], artel__execution_read(f->tables.run, t->token), *count, NULL, NULL);
+    }
+}
+
+static void look_at_update(const artel_function *f, artel__row_list *list)
+{
+    const artel__execution *run = f->replica[0].run;
+    for (int i = 0; i < list->count; i++) {
+        const artel__update *u = &f->update[list->item[i].table];
+        const int32_t *count = artel__execution_read(run, u->kept_number);
+        artel__row_piece_look(&list->item[i], artel__execution_read(run, u->kept_token), *count,
+                              artel__execution_read(run, u->kept),
+                              u->kept_squares >= 0 ? artel__execution_read(run, u->kept_squares) : NULL);
+    }
 }
 
 static artel_status call_server(worker *w, const artel_function *f, const artel__lane_head *all, int server, int *used)
 {
+    const artel__owned_piece *p;
     artel__lane_head head = *all;
     int first = *used;
-    if (all->op == ARTEL__CLOSURE_READ) head.position = w->known[f->number * w->strategy->servers + server];
-    for (int k = 0; all->op == ARTEL__CLOSURE_APPLY && k < f->updates; k++) {
-        if (w->strategy->owner[f->update[k].variable] == server)
-            *used += list_update(w, f, &f->update[k], w->piece + *used);
+    artel__row_lists *rows = &w->rows[f->number * w->strategy->servers + server];
+    bool writes = all->op == ARTEL__CLOSURE_APPLY;
+    if (!writes) head.position = w->known[f->number * w->strategy->servers + server];
+    for (int k = 0; writes && k < f->updates; k++) {
+        if (f->update[k].rows) continue;
+        for (int at = 0; (p = artel__closure_piece(w->strategy, f->update[k].variable, server, &at)) != NULL;)
+            *used += list_update(w, f, &f->update[k], p, w->piece + *used);
     }
+    if (writes)
+        look_at_update(f, &rows->update);
+    else
+        look_at_read(f, &rows->read);
+    *used += artel__row_list_write(writes ? &rows->update : &rows->read, writes, w->piece + *used);
     return artel__lane_judge(
         artel__lane_call(&w->lane[server], &w->call[server], &head, w->piece + first, *used - first, w->most));
 }
 
-static artel_status take_values(worker *w, const artel_function *f, int server)
+static artel_status take_values(worker *w, const artel_function *f, int server, artel__slot_at *from)
 {
     artel_strategy *s = w->strategy;
-    artel__slot_at at = {0, 0};
+    const artel__owned_piece *p;
     for (int k = 0; k < f->reads; k++) {
-        int v = f->read[k];
-        if (s->owner[v] != server) continue;
-        size_t bytes = (size_t)s->variables.item[v].count * sizeof(float);
-        const void *data = artel__slot_next(&w->call[server], &at, bytes);
+        if (f->tables.of[k] >= 0) continue;
+        for (int at = 0; (p = artel__closure_piece(s, f->read[k], server, &at)) != NULL;) {
+            size_t bytes = (size_t)p->count * sizeof(float);
+            const void *data = artel__slot_next(&w->call[server], from, bytes);
+            if (!data) return artel__closure_misfit(s->ctx, "a server");
+            memcpy((float *)artel__state_lend(s->state[0], p->variable) + p->first, data, bytes);
+        }
+    }
+    return ARTEL_OK;
+}
+
+/* To their places in the tables. */
+static artel_status take_rows(worker *w, const artel_function *f, int server, artel__slot_at *from)
+{
+    artel_strategy *s = w->strategy;
+    const artel__row_list *list = &w->rows[f->number * s->servers + server].read;
+    for (int i = 0; i < list->count; i++) {
+        const artel__row_piece *p = &list->item[i];
+        size_t row = (size_t)p->width * sizeof(float);
+        if (p->count == 0) continue;
+        const uint8_t *data = artel__slot_next(&w->call[server], from, (size_t)p->count * row);
+        float *table = artel__state_lend(s->state[0], s->piece[p->piece].variable);
         if (!data) return artel__closure_misfit(s->ctx, "a server");
-        memcpy(artel__state_lend(s->state[0], v), data, bytes);
+        for (int32_t k = 0; k < p->count; k++) memcpy(table + p->token[k] * p->width, data + (size_t)k * row, row);
     }
     return ARTEL_OK;
 }
@@ -101,10 +160,12 @@ static artel_status take_answer(worker *w, const artel_function *f, int server, 
     if (head.flags == ARTEL__CLOSURE_STALE) return ARTEL_AGAIN;
     bool values = op == ARTEL__CLOSURE_READ && head.flags != ARTEL__CLOSURE_SAME;
     uint64_t *known = &w->known[f->number * w->strategy->servers + server];
+    artel__slot_at from = {0, 0};
     if (values) {
         *known = 0; /* what is being read may turn out to be void */
-        ARTEL_TRY(take_values(w, f, server));
+        ARTEL_TRY(take_values(w, f, server, &from));
     }
+    if (op == ARTEL__CLOSURE_READ) ARTEL_TRY(take_rows(w, f, server, &from));
     ARTEL_TRY(artel__lane_judge(artel__lane_done(&w->lane[server], &w->call[server])));
     if (values) *known = head.position;
     return ARTEL_OK;
@@ -203,7 +264,9 @@ static void forget_statistics(worker *w, const artel_function *f)
     const artel_strategy *s = w->strategy;
     for (int k = 0; k < f->updates; k++) {
         if (f->update[k].kind != ARTEL__UPDATE_STATISTIC) continue;
-        for (int i = 0; i <= s->function->number; i++) w->known[i * s->servers + s->owner[f->update[k].variable]] = 0;
+        for (int p = s->first_piece[f->update[k].variable]; p < s->first_piece[f->update[k].variable + 1]; p++) {
+            for (int i = 0; i <= s->function->number; i++) w->known[i * s->servers + s->piece[p].part] = 0;
+        }
     }
 }
 
@@ -236,6 +299,7 @@ static artel_status run_closure(worker *w, const artel__closure_job *j, ticket *
         t->result.b = (uint64_t)(artel__now_ns() - before);
     }
     t->result.position = (uint64_t)rows;
+    ARTEL_TRY(artel__function_look(f, w->in, rows));
     artel_status status = exchange(w, j, f, &head);
     if (status == ARTEL_OK) status = compute(w, j, f, run, rows);
     if (status != ARTEL_OK) return status;
@@ -364,17 +428,26 @@ static artel_status make_lists(worker *w)
     for (const artel_function *f = s->function; f; f = f->next) {
         if ((size_t)f->arguments + 1 > in) in = (size_t)f->arguments + 1;
         if ((size_t)f->outputs + 1 > out) out = (size_t)f->outputs + 1;
-        if (3 * (size_t)f->updates + 1 > updates) updates = 3 * (size_t)f->updates + 1;
+        size_t pieces = 1;
+        for (int k = 0; k < f->updates; k++)
+            pieces += 4 * (size_t)(s->first_piece[f->update[k].variable + 1] - s->first_piece[f->update[k].variable]);
+        pieces += (size_t)(s->servers + s->pieces); /* tokens of what is read */
+        if (pieces > updates) updates = pieces;
     }
     w->most = artel__closure_most(s);
     w->call = artel__arena_alloc(&s->arena, servers, sizeof *w->call);
     w->lane = artel__arena_alloc(&s->arena, servers, sizeof *w->lane);
+    w->rows = artel__arena_alloc(&s->arena, servers * functions + 1, sizeof *w->rows);
     w->known = artel__arena_alloc(&s->arena, servers * functions + 1, sizeof *w->known);
     w->in = artel__arena_alloc(&s->arena, in, sizeof *w->in);
     w->outputs = artel__arena_alloc(&s->arena, out, sizeof *w->outputs);
     w->piece = artel__arena_alloc(&s->arena, updates, sizeof *w->piece);
     ARTEL_TRY(artel__arena_status(&s->arena));
     memset(w->call, 0, servers * sizeof *w->call);
+    for (const artel_function *f = s->function; f; f = f->next) {
+        for (int i = 0; i < s->servers; i++)
+            ARTEL_TRY(artel__row_lists_make(&s->arena, f, i, &w->rows[f->number * s->servers + i]));
+    }
     return ARTEL_OK;
 }
 

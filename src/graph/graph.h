@@ -101,6 +101,9 @@ static inline bool artel__variable_narrow(const artel__variable *variable)
     return variable->dtype == ARTEL_DTYPE_FLOAT16 || variable->dtype == ARTEL_DTYPE_BFLOAT16;
 }
 
+/* The elements that stay together where it is cut: a row, or a block of norms where rows are not whole in memory. */
+int64_t artel__variable_unit(const artel__variable *variable);
+
 /* The dtype of the elements in memory. */
 static inline artel_dtype artel__variable_held(const artel__variable *variable)
 {

@@ -56,3 +56,9 @@ int artel__variables_add(artel__variables *variables, const char *name, artel__v
     variables->bytes += ((size_t)variable->count * artel_dtype_size(artel__variable_held(variable)) + 63) / 64 * 64;
     return variables->count++;
 }
+
+int64_t artel__variable_unit(const artel__variable *v)
+{
+    int64_t rows = v->shape.rank > 0 ? v->shape.dim[0] : 1;
+    return v->layout == ARTEL__LAYOUT_PLAIN && rows > 0 ? v->count / rows : 4096;
+}

@@ -68,13 +68,6 @@ static int64_t count_pieces(const maker *m, int64_t units, int64_t unit)
     return artel__partition_count(&m->rule, shape, 2, sizeof(float));
 }
 
-/* The elements that must stay together: a row, or a block of norms where rows are not whole. */
-static int64_t unit_of(const artel__variable *v)
-{
-    int64_t rows = v->shape.rank > 0 ? v->shape.dim[0] : 1;
-    return v->layout == ARTEL__LAYOUT_PLAIN && rows > 0 ? v->count / rows : 4096;
-}
-
 static bool is_table(const artel__objective *objective, int trainable)
 {
     for (int i = 0; i < objective->tables; i++) {
@@ -86,7 +79,7 @@ static bool is_table(const artel__objective *objective, int trainable)
 static artel_status cut(maker *m, int trainable, int variable)
 {
     const artel__variable *v = &variables_of(m->out)->item[variable];
-    int64_t unit = unit_of(v), units = unit > 0 ? (v->count + unit - 1) / unit : 1;
+    int64_t unit = artel__variable_unit(v), units = unit > 0 ? (v->count + unit - 1) / unit : 1;
     bool normed = m->out->mean && artel__optimizer_clips_by_norm(m->out->optimizer);
     bool together =
         trainable < 0 || artel__optimizer_reads_whole(m->out->optimizer, v) || normed || is_constrained(m, variable);

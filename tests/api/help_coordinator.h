@@ -12,7 +12,8 @@
 enum {
     COORDINATOR_BATCH = 8,
     COORDINATOR_CLASSES = 4,
-    COORDINATOR_BATCHES = 30 /* that `few` has */
+    COORDINATOR_WORDS = 20011, /* of a table */
+    COORDINATOR_BATCHES = 30   /* that `few` has */
 };
 
 /* One a process. */

@@ -27,6 +27,15 @@ void promise_keeps_values_of_workers(void);
 /* The bits of a process that does it all: one worker, one closure at a time. */
 void promise_has_the_bits(const char *rule);
 
+/* -- tables (help_promises_rows.c) -- */
+
+/* Of each task: a model with a table that `rule` steps, before the coordinator opens; after all. */
+void promise_declares_rows(const char *rule);
+void promise_forgets_rows(void);
+/* Of a table no more travels than the rows that a closure reads and steps; the bits are those of one process, which has
+ * it all. One worker, one closure at a time. */
+void promise_moves_rows(const char *rule);
+
 /* -- what losses of tasks leave (help_promises_losses.c) -- */
 
 /* A worker that is killed loses nothing, and nothing counts twice. */

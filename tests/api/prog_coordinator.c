@@ -2,7 +2,7 @@
 /* A coordinator's promises, one after another, in one job (PS10-PS21): every task runs this program; the chief checks,
  * and ends with 1 after the first promise that is broken.
  *
- *   artel launch --chief -n 3 --ps 2 --restarts 9 --program prog_coordinator -- FOLDER CASES [OPTIMIZER]
+ *   artel launch --chief -n 3 --ps 2 --restarts 9 --program prog_coordinator -- FOLDER CASES [OPTIMIZER [PARTITIONER]]
  *
  * Tasks write their process numbers into the folder, so that the chief may kill them. */
 #include <string.h>
@@ -39,6 +39,7 @@ static void be_chief(const char *cases, const char *rule)
     if (strchr(cases, 'g')) promise_gives_data();
     if (strchr(cases, 'v')) promise_keeps_values_of_workers();
     if (strchr(cases, 'b')) promise_has_the_bits(rule);
+    if (strchr(cases, 'm')) promise_moves_rows(rule);
     if (strchr(cases, 'w')) promise_survives_workers();
     if (strchr(cases, 'k')) promise_survives_a_storm(60);
     if (strchr(cases, 's')) promise_survives_servers();
@@ -82,6 +83,7 @@ int main(int argc, char **argv)
     artel_strategy_options so = ARTEL_STRATEGY_OPTIONS_INIT;
     const char *rule = argc > 3 ? argv[3] : "adam";
     logged.log = say;
+    if (argc > 2 && strchr(argv[2], 'm')) logged.log_level = ARTEL_LOG_DEBUG; /* what has travelled */
     if (argc < 3 || artel_context_create(&logged, &job.ctx) < 0) return 2;
     job.folder = argv[1];
     co.parameter_servers = true;
@@ -101,8 +103,10 @@ int main(int argc, char **argv)
     so.seed = 3;
     so.cluster = job.cluster;
     so.threads = 1;
+    if (argc > 4) so.ps_partitioner = argv[4];
     check(artel_strategy_create(job.ctx, &so, &job.strategy) == ARTEL_OK, "strategy");
     coordinator_declare(rule);
+    if (strchr(argv[2], 'm')) promise_declares_rows(rule);
     artel_status status = ARTEL_OK;
     if (artel_cluster_writes(job.cluster))
         be_chief(argv[2], rule);
@@ -111,6 +115,7 @@ int main(int argc, char **argv)
     check(status == ARTEL_OK, "serve");
     artel_strategy_destroy(job.strategy);
     artel_model_destroy(job.model);
+    if (strchr(argv[2], 'm')) promise_forgets_rows();
     status = artel_cluster_finish(job.cluster, status);
     artel_cluster_close(job.cluster);
     artel_context_destroy(job.ctx);

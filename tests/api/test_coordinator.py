@@ -57,6 +57,24 @@ def bits():
         keeps("1b", rule)
 
 
+def variables_in_pieces():
+    """What a partitioner cuts has the bits of what is whole: any number of pieces at any number of servers; rules that read a variable whole, and
+    averages, too."""
+    for servers, rule, cut in ((2, "adam", "fixed:3"), (1, "sgd:momentum=0.9", "fixed:2"), (2, "adam:clipnorm=0.1", "fixed:5"), (2, "muon", "fixed:4"), (2, "adam:gradient_accumulation_steps=3,clipnorm=0.1", "max:256")):
+        keeps("1b", rule, cut, servers=servers)
+    keeps("roaedg", "adam", "fixed:3")
+    keeps("v", "adam", "fixed:3")
+
+
+def rows_of_tables():
+    """A table of 640 KB: closures read and step few rows of it, which alone travel, also in pieces; a rule that clips by the norm of the whole gradient
+    sends that whole."""
+    for rule, cut, most in (("sgd", "none", 200e3), ("adam", "fixed:3", 200e3), ("adagrad", "fixed:5", 200e3), ("ftrl", "fixed:2", 200e3), ("adam:clipnorm=0.1", "fixed:3", 1e9)):
+        ran = keeps("1m", rule, cut)
+        moved = [sum(map(int, numbers)) for numbers in re.findall(r"updates, of (\d+) bytes; workers have read (\d+) bytes", ran.out + ran.err)]
+        expect(len(moved) == 2 and 0 < sum(moved) < most and (most < 1e9 or sum(moved) > 12 * 640e3), rule, cut, "bytes moved:", moved)
+
+
 def PS14_PS15_PS17_losses():
     """Workers, servers and the chief are killed."""
     ran = keeps("ws", restarts=9)
@@ -102,6 +120,8 @@ def refusals():
     rule = "adam:gradient_accumulation_steps=2,global_clipnorm=0.1"
     ran = artel("launch", "--chief", "-n", 2, "--ps", 1, "--insecure-network", "--program", PROGRAM, "--", tempfile.mkdtemp(), "r", rule, timeout=600)
     expect(ran.rc == 1 and "clipping wants the norm of all gradients together" in ran.out, rule, ran.rc, ran.out, ran.err)
+    ran = artel("launch", "--chief", "-n", 2, "--ps", 1, "--insecure-network", "--program", PROGRAM, "--", tempfile.mkdtemp(), "r", "adam", "fixed:0", timeout=600)
+    expect(ran.rc == 1 and "not a partitioner: fixed:0" in ran.out, "fixed:0", ran.rc, ran.out, ran.err)
     patience = Patience(60)
     for name, task in begin("r", rules={"ps": "sgd"}).items():
         expect(task.finish(patience) == 1 and "differs in program" in task.err() + task.out(), name, "of unequal programs:", task.out(), task.err())
@@ -147,7 +167,7 @@ def main():
     if not os.path.exists(EXAMPLE):
         print("the examples are not built here")
         return 77
-    return run_checks(PS10_PS11_PS12_PS13_promises, VA7_PF6_values_of_workers, bits, PS14_PS15_PS17_losses, what_is_kept, what_is_not_raised, PS2_only_inside_schedule, PS16_pauses, PS19_staggered_start, storm, refusals, waits_end, PS20_waits_are_named, example)
+    return run_checks(PS10_PS11_PS12_PS13_promises, VA7_PF6_values_of_workers, bits, variables_in_pieces, rows_of_tables, PS14_PS15_PS17_losses, what_is_kept, what_is_not_raised, PS2_only_inside_schedule, PS16_pauses, PS19_staggered_start, storm, refusals, waits_end, PS20_waits_are_named, example)
 
 
 sys.exit(main())
