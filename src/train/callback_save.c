@@ -219,12 +219,17 @@ static artel_status save_epoch_end(artel__fit *fit, artel__callback *callback)
     return save_now(fit, callback);
 }
 
+static bool save_reads_at(const artel__callback *callback, int64_t step)
+{
+    const save_own *own = callback->own;
+    return own->every && step % own->every == 0;
+}
+
 static artel_status save_batch_end(artel__fit *fit, artel__callback *callback, double loss)
 {
     const save_config *c = callback->config;
-    const save_own *own = callback->own;
     (void)loss;
-    if (!own->every || fit->at.step % own->every) return ARTEL_OK;
+    if (!save_reads_at(callback, fit->at.step)) return ARTEL_OK;
     fit->logs.epoch.count = 0;
     ARTEL_TRY(artel__tally_logs(fit, &fit->tally, artel__session_objective(fit->session, ARTEL__MODE_TRAIN), "",
                                 &fit->logs.epoch));
@@ -239,6 +244,7 @@ static const artel__callback_def model_checkpoint = {
     .options = save_options,
     .begin = save_begin,
     .batch_end = save_batch_end,
+    .reads_at = save_reads_at,
     .epoch_end = save_epoch_end,
     .take_over = write_owed,
 };

@@ -126,6 +126,7 @@ const artel__callback_def artel__callback_terminate_on_nan = {
     .config_size = sizeof(nan_config),
     .options = nan_options,
     .batch_end = nan_batch_end,
+    .ends_at_batches = true,
 };
 
 static const artel__option no_options[] = {{.name = NULL}};

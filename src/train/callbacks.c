@@ -261,6 +261,23 @@ artel_status artel__callbacks_batch_end(artel__fit *fit, double loss)
     return ARTEL_OK;
 }
 
+bool artel__callbacks_read_at(const artel__fit *fit, int64_t step)
+{
+    bool read = false;
+    for (int i = 0; i < fit->callbacks.count; i++) {
+        const artel__callback *callback = &fit->callbacks.list[i];
+        read = read || (callback->def->reads_at && callback->def->reads_at(callback, step));
+    }
+    return read;
+}
+
+bool artel__callbacks_may_end(const artel__fit *fit)
+{
+    bool may = false;
+    for (int i = 0; i < fit->callbacks.count; i++) may = may || fit->callbacks.list[i].def->ends_at_batches;
+    return may;
+}
+
 void artel__callbacks_around_test(artel__fit *fit, bool begins)
 {
     for (int i = 0; i < fit->callbacks.count; i++) {

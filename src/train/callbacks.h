@@ -19,6 +19,9 @@ typedef struct artel__callback_def {
     artel_status (*begin)(artel__fit *fit, artel__callback *callback); /* checks the config against what the run has */
     artel_status (*epoch_begin)(artel__fit *fit, artel__callback *callback);
     artel_status (*batch_end)(artel__fit *fit, artel__callback *callback, double loss);
+    bool ends_at_batches; /* batch_end may end training */
+    /* Whether batch_end of the step'th step (from 1) reads variables. Without it: of none. */
+    bool (*reads_at)(const artel__callback *callback, int64_t step);
     void (*around_test)(artel__fit *fit, artel__callback *callback, bool begins); /* a batch of validation */
     artel_status (*epoch_end)(artel__fit *fit, artel__callback *callback);
     artel_status (*train_end)(artel__fit *fit, artel__callback *callback);

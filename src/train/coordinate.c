@@ -63,6 +63,7 @@ static void fill_item(const coordinator *c, const artel__service *s, int64_t i, 
                          .pass = item->pass,
                          .cursor = item->cursor,
                          .count = item->count,
+                         .iteration = fit->at.iteration + i - c->phase.added,
                          .ordinal = fit->options.initial_epoch * fit->input.steps_per_epoch + (int64_t)number,
                          .rate = fit->learning_rate,
                          .servers = c->installed.parts,
@@ -125,13 +126,20 @@ static held *oldest(client *who)
     return first;
 }
 
+/* In sync nothing is begun that a callback may yet leave out. */
+static bool may_follow(const coordinator *c, const client *who)
+{
+    return c->phase.mode != ARTEL__MODE_TRAIN || who->next <= c->phase.added || !artel__callbacks_may_end(c->fit);
+}
+
 /* Every worker is given every item, in the same order. */
 static artel_status deal_to(coordinator *c, const artel__service *s, client *who)
 {
     artel_status status = ARTEL_OK;
     if (who->serial != c->phase.serial) who->next = 0;
     who->serial = c->phase.serial;
-    for (held *h; status == ARTEL_OK && who->next < c->phase.items && (h = oldest(who)) != NULL;) {
+    for (held *h;
+         status == ARTEL_OK && who->next < c->phase.items && may_follow(c, who) && (h = oldest(who)) != NULL;) {
         artel__phase_item *item = &c->phase.item[who->next];
         if (item->state == ARTEL__ITEM_NEW) item->state = ARTEL__ITEM_OUT;
         fill_item(c, s, who->next++, &h->item);
@@ -396,7 +404,9 @@ static artel_status run_phase(coordinator *c, const artel__service *s)
     }
     if (status != ARTEL_OK) return status;
     if (c->phase.mode == ARTEL__MODE_TRAIN) status = artel__installed_fetch(&c->installed, s);
+    if (status == ARTEL_OK && c->phase.owes) status = artel__fit_confirm(c->fit);
     if (status != ARTEL_OK) return status;
+    ARTEL_TRY(artel__phase_pay(c->fit, &c->phase));
     tell_staleness(c);
     bool steps = c->phase.mode == ARTEL__MODE_TRAIN && c->fit->at.step_in_epoch < c->fit->input.steps_per_epoch;
     bool balances = c->phase.mode == ARTEL__MODE_TRAIN && !steps;

@@ -40,6 +40,8 @@ typedef struct artel__phase_run {
     int64_t since_ns; /* the last result was added up, or the phase opened */
     double *values;   /* of the results */
     int stride;       /* of one */
+    bool owes;        /* callbacks have not heard of the last step, for they want the variables */
+    double owed_loss; /* of this step */
     /* As it was when the phase began: where a lost server leads back to. */
     artel__phase_place saved;
     double *saved_sums; /* of the tally: outputs, then sums */
@@ -55,6 +57,8 @@ int64_t artel__phase_deal(artel__phase_run *phase);
 int64_t artel__phase_deal_again(artel__phase_run *phase);
 /* A result; an item that has one already is left alone. Adds up what can be. */
 artel_status artel__phase_take(artel__fit *fit, artel__phase_run *phase, uint64_t number, const double *values);
+/* The phase is done and `state` has been taken from the servers: what callbacks are owed. */
+artel_status artel__phase_pay(artel__fit *fit, artel__phase_run *phase);
 bool artel__phase_is_done(const artel__phase_run *phase);
 void artel__phase_recall(artel__phase_run *phase);                   /* what is out is new again */
 void artel__phase_go_back(artel__fit *fit, artel__phase_run *phase); /* as it began */

@@ -216,6 +216,9 @@ artel_status artel__callbacks_begin(artel__fit *fit);
 void artel__callbacks_destroy(artel__fit *fit);
 artel_status artel__callbacks_epoch_begin(artel__fit *fit);
 artel_status artel__callbacks_batch_end(artel__fit *fit, double loss);
+/* For who has results of steps before the variables: whether batch_end of a step reads these, or may end training. */
+bool artel__callbacks_read_at(const artel__fit *fit, int64_t step);
+bool artel__callbacks_may_end(const artel__fit *fit);
 void artel__callbacks_around_test(artel__fit *fit, bool begins);
 artel_status artel__callbacks_epoch_end(artel__fit *fit);
 /* The rates that callbacks have put into the logs of the last epoch, in their order; borrowed until the next call. */
@@ -322,6 +325,7 @@ artel_status artel__fit_unit(artel__fit *fit);
 artel_status artel__fit_epoch_begin(artel__fit *fit);
 void artel__fit_time_step(artel__fit *fit, int64_t before);                 /* one that began then has just been done */
 artel_status artel__fit_stepped(artel__fit *fit, double loss, double rate); /* counted; tells events and callbacks */
+artel_status artel__fit_tell_step(artel__fit *fit, double loss, double rate); /* events alone */
 bool artel__fit_ran_out(artel__fit *fit);
 bool artel__fit_validates(const artel__fit *fit);
 /* The first epoch behind `epoch`, counted from 1, that validation belongs to; INT64_MAX: none. */

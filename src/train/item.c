@@ -289,6 +289,7 @@ static artel_status find_batch(worker *w, const artel__item *item, artel__batch 
                           .count = item->count,
                           .pass = item->mode == ARTEL__MODE_TRAIN ? item->pass : 0,
                           .ordinal = (uint64_t)item->ordinal,
+                          .iteration = item->iteration,
                           .learning_rate = item->rate};
     return ARTEL_OK;
 }
@@ -300,8 +301,8 @@ static artel_status step(worker *w, const artel__service *s, artel__mode mode, c
     artel_status status = artel__session_step(session, mode, batch);
     artel__mesh_enter(s->seat.activity, ARTEL__MEMBER_IDLE, artel__now_ns());
     if (status == ARTEL_ERROR_CANCELLED && artel__mesh_stopping(s->cluster)) return ARTEL_AGAIN;
-    return s->sync && !artel__session_is_common_fault(session) ? artel__lane_judge(status)
-                                                               : status; /* another worker's, or lost */
+    bool elsewhere = artel__session_interrupted(session) || !artel__session_is_common_fault(session);
+    return s->sync && elsewhere ? artel__lane_judge(status) : status; /* another worker's, or lost */
 }
 
 /* The variables that an item wants. */

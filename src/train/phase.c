@@ -14,15 +14,21 @@ static artel__tally *tally_of(artel__fit *fit, const artel__phase_run *phase)
     return phase->mode == ARTEL__MODE_TRAIN ? &fit->tally : &fit->validation.tally;
 }
 
-/* The batches from here to the end of the epoch or the next checkpoint, as a run of one process takes them; `out` NULL
- * counts. */
+/* Whether the variables are wanted after so many steps: by a checkpoint, by a callback. */
+static bool is_cut(const artel__fit *fit, int64_t step)
+{
+    int64_t every = artel__checkpointer_steps(fit);
+    return (every > 0 && step % every == 0) || artel__callbacks_read_at(fit, step);
+}
+
+/* The batches from here to the end of the epoch, or to where variables are wanted, as a run of one process takes them;
+ * `out` NULL counts. */
 static int64_t plan_training(const artel__fit *fit, artel__phase_item *out)
 {
-    int64_t every = artel__checkpointer_steps(fit), count = 0, pass = fit->input.batches.pass,
-            cursor = fit->input.batches.cursor;
+    int64_t count = 0, pass = fit->input.batches.pass, cursor = fit->input.batches.cursor;
     for (int64_t step = fit->at.step_in_epoch; step < fit->input.steps_per_epoch; step++, count++) {
         bool epoch_cut = fit->options.steps_per_epoch && step > 0 && cursor >= fit->input.batches.rows;
-        if (epoch_cut || (every > 0 && count > 0 && (fit->at.step + count) % every == 0)) break;
+        if (epoch_cut || (count > 0 && is_cut(fit, fit->at.step + count))) break;
         if (cursor >= fit->input.batches.rows) {
             pass++;
             cursor = 0;
@@ -53,6 +59,7 @@ static artel_status open(artel__fit *fit, artel__phase_run *phase, artel__mode m
     phase->mode = mode;
     phase->serial++;
     phase->next = phase->added = phase->done = 0;
+    phase->owes = false;
     phase->first = (uint64_t)fit->at.step;
     const artel__tally *tally = tally_of(fit, phase);
     phase->items = mode == ARTEL__MODE_TRAIN ? plan_training(fit, NULL) : plan_validation(fit, NULL);
@@ -117,6 +124,7 @@ void artel__phase_go_back(artel__fit *fit, artel__phase_run *phase)
         phase->item[i].again = false;
     }
     phase->next = phase->added = phase->done = 0;
+    phase->owes = false;
 }
 
 void artel__phase_recall(artel__phase_run *phase)
@@ -148,12 +156,21 @@ int64_t artel__phase_deal_again(artel__phase_run *phase)
     return -1;
 }
 
+artel_status artel__phase_pay(artel__fit *fit, artel__phase_run *phase)
+{
+    bool owes = phase->owes;
+    phase->owes = false;
+    return owes ? artel__callbacks_batch_end(fit, phase->owed_loss) : ARTEL_OK;
+}
+
 bool artel__phase_is_done(const artel__phase_run *phase)
 {
     return phase->added >= phase->items;
 }
 
-static artel_status count_step(artel__fit *fit, const artel__phase_item *item, const double *values)
+/* What callbacks read of variables is at the servers until the phase is done. */
+static artel_status count_step(artel__fit *fit, artel__phase_run *phase, const artel__phase_item *item,
+                               const double *values)
 {
     double rate = artel__fit_rate(fit);
     fit->input.batches.pass = item->pass;
@@ -163,7 +180,10 @@ static artel_status count_step(artel__fit *fit, const artel__phase_item *item, c
     fit->at.step_in_epoch++;
     fit->at.iteration++;
     artel__tally_add_values(&fit->tally, values, item->count);
-    return artel__fit_stepped(fit, values[0], rate);
+    if (!artel__callbacks_read_at(fit, fit->at.step)) return artel__fit_stepped(fit, values[0], rate);
+    phase->owes = true;
+    phase->owed_loss = values[0];
+    return artel__fit_tell_step(fit, values[0], rate);
 }
 
 /* A step of the job takes as long as it is since the one before. */
@@ -172,7 +192,7 @@ static artel_status time_step(artel__fit *fit, artel__phase_run *phase, const ar
 {
     artel__fit_time_step(fit, phase->since_ns);
     phase->since_ns = artel__now_ns();
-    return count_step(fit, item, values);
+    return count_step(fit, phase, item, values);
 }
 
 /* A callback that ends the epoch at a step ends the dealing; what is out is still waited for. */

@@ -96,9 +96,10 @@ typedef struct artel__item {
     int64_t serial;  /* of the phase: where it changes, variables are pulled */
     int64_t fresh;   /* pull them for each item */
     int64_t pass, cursor, count, ordinal;
-    double rate;   /* negative: the schedule's */
-    int64_t some;  /* sync:K: it is a share of a step, which so many shares make; 0: a step */
-    int64_t share; /* its number among the step's */
+    int64_t iteration; /* about which step of the optimizer it is, for what is said of it */
+    double rate;       /* negative: the schedule's */
+    int64_t some;      /* sync:K: it is a share of a step, which so many shares make; 0: a step */
+    int64_t share;     /* its number among the step's */
     int64_t servers;
     int64_t placed; /* so many bytes follow, the part of each piece; 0: it is as artel__division_make says */
     int32_t rank[ARTEL__MOST_SERVERS]; /* of the servers, by number of the part */

@@ -72,12 +72,12 @@ static bool complete_step(artel__session *session, artel__mode m)
     return true;
 }
 
-/* In a cluster: whether the step failed for nothing that was found here. */
+/* Among tasks: whether the step failed for nothing that was found here. */
 static void judge_failure(artel__session *session, bool faulted)
 {
     bool here = false;
     for (int r = 0; r < session->replicas; r++) here = here || session->replica[r].failed_here;
-    session->interrupted = session->cluster && !here;
+    session->interrupted = (session->cluster || session->ranks > session->replicas) && !here;
     session->common_fault = faulted || session->replica[0].looked;
 }
 

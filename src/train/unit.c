@@ -25,7 +25,7 @@ void artel__fit_time_step(artel__fit *fit, int64_t before)
         fit->pace.step_ms[fit->pace.steps_timed++] = (double)(now - before) * 1e-6;
 }
 
-static artel_status step_event(artel__fit *fit, double loss, double rate)
+artel_status artel__fit_tell_step(artel__fit *fit, double loss, double rate)
 {
     if (!fit->options.on_event) return ARTEL_OK;
     ARTEL_TRY(artel__tally_logs(fit, &fit->tally, artel__session_objective(fit->session, ARTEL__MODE_TRAIN), "",
@@ -51,7 +51,7 @@ static void look_ahead(artel__fit *fit, artel__batch *batch)
 
 artel_status artel__fit_stepped(artel__fit *fit, double loss, double rate)
 {
-    ARTEL_TRY(step_event(fit, loss, rate));
+    ARTEL_TRY(artel__fit_tell_step(fit, loss, rate));
     return artel__callbacks_batch_end(fit, loss);
 }
 

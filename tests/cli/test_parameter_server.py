@@ -3,6 +3,7 @@
 """Parameter servers with real processes: what is trained, which bits are promised, who may die, what is refused."""
 
 import json
+import os
 import re
 import signal
 import sys
@@ -181,6 +182,35 @@ def returning():
     job.stops()
 
 
+def files(folder, *args):
+    """Digests of what a ModelCheckpoint every five batches and one every epoch have written."""
+    ran = artel(*args, "--callbacks", "ModelCheckpoint:filepath=%s/{epoch}-{batch:02d}.keras,save_freq=5" % folder, "--callbacks", "ModelCheckpoint:filepath=%s/{epoch}.keras" % folder)
+    expect(ran.rc == 0, "exit code", ran.rc, ran.err[-600:])
+    return {name: digest(os.path.join(folder, name)) for name in sorted(os.listdir(folder))}
+
+
+def within_epochs():
+    """What callbacks do behind a batch is what they do in one process: files have the variables of their step, in every mode with one worker; in sync
+    TerminateOnNaN ends behind the batch that Keras names, and its history has no later one. --stop-on-nan names the step, and every task says why."""
+    args, ps = words(MODEL, DATA), ("--strategy", "parameter-server", "--post-mortem", "none", "--suspect-after", "30s")
+    wanted = files(path("alone"), *args)
+    expect(len(wanted) == 7 and len(set(wanted.values())) == 7, "files:", wanted)
+    for workers, mode in ((2, "sync"), (1, "async"), (1, "bounded:0")):
+        found = files(path("by-" + mode), "launch", "-n", workers, "--ps", 2, "--insecure-network", *args, *ps, "--consistency", mode)
+        expect(found == wanted, "other files in", mode, found, wanted)
+    with np.load(path("d.npz")) as arrays:
+        x, y = arrays["x"].copy(), arrays["y"]
+    x[200, 3] = np.nan  # of the seventh batch
+    np.savez(path("nan.npz"), x=x, y=y)
+    bad = "npz:" + path("nan.npz")
+    _, kept = one_process(MODEL, bad, "--no-shuffle", "--callbacks", "TerminateOnNaN")
+    ran = launch(2, 2, MODEL, bad, "--no-shuffle", "--callbacks", "TerminateOnNaN", "--consistency", "sync", "--history", path("h.json"))
+    expect(ran.rc == 0 and "Batch 6: Invalid loss" in ran.err and repr(history(path("h.json"))) == repr(kept), "TerminateOnNaN:", ran.rc, history(path("h.json")), kept, ran.err[-400:])
+    ran = launch(2, 2, MODEL, bad, "--no-shuffle", "--stop-on-nan", "--consistency", "sync")
+    expect(ran.rc == 2 and "--stop-on-nan: step 7: the first value that is not finite (nan)" in ran.err, "--stop-on-nan:", ran.rc, ran.err[-600:])
+    expect(not re.search(r"artel: $|failed: (;|$)", ran.err, re.M), "nothing is said:", ran.err)
+
+
 def losing():
     loses("worker", 1, MODEL, DATA)
     bits, _ = one_process(MODEL, DATA, "--epochs", "20")
@@ -223,4 +253,4 @@ def refuses():
     says(artel(*alone, env={"TF_CONFIG": json.dumps({"cluster": many, "task": {"type": "chief", "index": 0}})}), "65 ps tasks")
 
 
-sys.exit(run_checks(PS1_asynchronous, one_worker, PS3_replicas_of_a_worker, KE5_arrays_and_steps, PS8_other_counts, optimizers, scales, synchronous, losing, wholeness, returning, restarting, leaving, refuses))
+sys.exit(run_checks(PS1_asynchronous, one_worker, PS3_replicas_of_a_worker, KE5_arrays_and_steps, PS8_other_counts, optimizers, scales, synchronous, within_epochs, losing, wholeness, returning, restarting, leaving, refuses))
