@@ -41,7 +41,7 @@ artel_status artel__fit_check_device(artel__fit *fit, artel__device_request *dev
     if (device->device && strcmp(device->device, "auto") == 0) device->device = "cpu";
     ARTEL_TRY(artel__devices_named(fit->ctx, device, &named));
     if (!named) return ARTEL_OK;
-    return artel__fail(fit->ctx, ARTEL_ERROR_UNSUPPORTED, "device", "use multi-worker, or processors",
+    return artel__fail(fit->ctx, ARTEL_ERROR_UNSUPPORTED, ".device", "use multi-worker, or processors",
                        "workers of parameter-server compute on processors in this version");
 }
 
