@@ -112,6 +112,33 @@ static json_t *read_record(artel__invocation *call, const char *path)
     return json;
 }
 
+static artel__device_request device_of(const check_options *o)
+{
+    return (artel__device_request){.device = o->device,
+                                   .plugin = o->plugin,
+                                   .precision = o->device_precision,
+                                   .kernels = o->device_kernels,
+                                   .launches = o->device_launches,
+                                   .reduce = o->device_reduce,
+                                   .memory = o->device_memory,
+                                   .target = o->device_target};
+}
+
+/* Without data nothing can be compiled, but whether it is there can be said. */
+static void find_device(artel__invocation *call, int *findings)
+{
+    const check_options *o = call->options;
+    const artel__device_request wanted = device_of(o);
+    artel__device_set *set = NULL;
+    if (!artel__cli_given(call, "device")) return;
+    artel__cli_catch_abort(o->device);
+    if (artel__devices_open(call->ctx, &wanted, &set) < 0)
+        print_finding(call->ctx, findings);
+    else if (set)
+        artel__show(stdout, "device: %s; give --data, too, to have its programs compiled\n", set->arithmetic);
+    artel__devices_close(set);
+}
+
 /* Whether the programs of training compile, all of them, and what they need. Nothing is computed. */
 static artel_status check_device(artel__invocation *call, artel_model *model, const artel__settings *settings,
                                  const artel__feed *feed)
@@ -123,14 +150,7 @@ static artel_status check_device(artel__invocation *call, artel_model *model, co
                                      .strategy = "one-device",
                                      .batch_size = o->batch_size,
                                      .train = true,
-                                     .device = {.device = o->device,
-                                                .plugin = o->plugin,
-                                                .precision = o->device_precision,
-                                                .kernels = o->device_kernels,
-                                                .launches = o->device_launches,
-                                                .reduce = o->device_reduce,
-                                                .memory = o->device_memory,
-                                                .target = o->device_target}};
+                                     .device = device_of(o)};
     bool named;
     ARTEL_TRY(artel__devices_named(call->ctx, &wanted.device, &named));
     if (!named) return ARTEL_OK;
@@ -187,6 +207,7 @@ static void check_model(artel__invocation *call, artel_model *model, int *findin
     if (!o->data && (!loss || json_is_null(loss))) { /* enough to predict with */
         artel__show(stdout,
                     "compile settings: no loss; fit needs --loss NAME (and --optimizer NAME), evaluate --loss NAME\n");
+        find_device(call, findings);
         return;
     }
     artel_data *data = NULL;
@@ -198,8 +219,7 @@ static void check_model(artel__invocation *call, artel_model *model, int *findin
     else
         artel__show(stdout, "compile settings: optimizer %s, %d output%s\n", settings.optimizer.class_name,
                     settings.outputs, settings.outputs == 1 ? "" : "s");
-    if (!o->data && artel__cli_given(call, "device"))
-        artel__show(stdout, "device: give --data, too, to have its programs compiled\n");
+    if (!o->data) find_device(call, findings);
     if (settled && data && check_data(call, model, &settings, data) < 0) print_finding(call->ctx, findings);
     json_decref(settings.optimizer.record);
     artel_data_destroy(data);
@@ -254,6 +274,8 @@ static artel_status run_check(artel__invocation *call)
     const check_options *o = call->options;
     if (call->arguments == 0 && !o->cluster && !o->network)
         return artel__cli_usage(call, "check", "an argument is missing; usage: artel check %s", call->command->usage);
+    if (o->device_target && !artel__cli_given(call, "device"))
+        return artel__cli_usage(call, "--device-target", "give --device, too: cuda for h100, tpu for v5e:2x2");
     if (o->cluster || o->network) ARTEL_TRY(check_cluster(call));
     if (call->arguments == 0) return ARTEL_OK;
     const char *path = call->argument[0];

@@ -121,6 +121,7 @@ static artel_status run_devices(artel__invocation *call)
 {
     const devices_options *o = call->options;
     artel__plugin_list list;
+    ARTEL_TRY(artel__device_settings_check(call->ctx));
     ARTEL_TRY(artel__plugins_find(&call->arena, o->plugin, &list));
     answer *a = artel__arena_alloc(&call->arena, (size_t)list.count + 1, sizeof *a);
     if (!a) return ARTEL_ERROR_NO_MEMORY;

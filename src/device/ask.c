@@ -221,10 +221,17 @@ static const char *last_line(const said *heard)
 static const char *advice_for(const artel__plugin *plugin, const char *error)
 {
     bool gpu = artel__device_is_card(plugin->kind);
+    if (strstr(error, "another kind of processor")) return "install the plug-in that was made for this one";
+    if (strstr(error, "is cut off")) return "install it again";
+    if (strstr(error, "cannot open shared object") && strcmp(plugin->kind, "rocm") == 0)
+        return "install ROCm's libraries, which it stands on";
+    if (strstr(error, "cannot open shared object") && strcmp(plugin->kind, "oneapi") == 0)
+        return "install oneAPI's libraries, which it stands on";
     if (strstr(error, "cannot open shared object"))
         return "install the libraries it stands on beside it: pip install --target ~/.local/share/artel/pjrt with the "
                "nvidia-* packages of "
                "the plug-in's with-cuda extra";
+    if (strstr(error, "lockfile")) return "end the process that has the TPU, or remove the file if none has it";
     if (strstr(error, "driver version is insufficient"))
         return "update the driver, or take a plug-in for an older CUDA (jax-cuda12-pjrt)";
     if (strstr(error, "No visible GPU") || strstr(error, "CUDA_ERROR") || (gpu && strstr(error, "NOT_FOUND")))

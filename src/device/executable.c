@@ -291,6 +291,7 @@ typedef struct compiling {
     artel__step_program *const *list;
     int next, done, count;
     int64_t begin_ns, tell_ns, every_ns; /* when to say how far they are */
+    bool stops;                          /* when the context is cancelled */
     artel_status status;
 } compiling;
 
@@ -317,11 +318,23 @@ static void tell_progress(compiling *c)
                (double)(now - c->begin_ns) * 1e-9);
 }
 
+/* Somebody waits for the end, which may be minutes away. Holds the lock. */
+static artel_status look_for_stop(const compiling *c)
+{
+    artel_context *ctx = c->x->ctx;
+    bool preempted = artel__preempted(ctx);
+    if (!preempted && !artel__cancelled(ctx)) return ARTEL_OK;
+    return artel__fail(ctx, preempted ? ARTEL_ERROR_PREEMPTED : ARTEL_ERROR_CANCELLED, "device",
+                       "start the same command again", "stopped on request, with %d of %d programs compiled", c->done,
+                       c->count);
+}
+
 static void *compile_next(void *user)
 {
     compiling *c = user;
     for (;;) {
         pthread_mutex_lock(&c->lock);
+        if (c->stops && c->status == ARTEL_OK && c->next < c->count) c->status = look_for_stop(c);
         artel__step_program *p = c->status == ARTEL_OK && c->next < c->count ? c->list[c->next++] : NULL;
         pthread_mutex_unlock(&c->lock);
         if (!p) return NULL;
@@ -334,9 +347,9 @@ static void *compile_next(void *user)
 }
 
 /* With fewer threads it takes longer. */
-artel_status artel__step_programs_compile(artel__device_executable *x, artel__step_program *const *list, int count)
+static artel_status compile_list(artel__device_executable *x, artel__step_program *const *list, int count, bool stops)
 {
-    compiling c = {.x = x, .lock = PTHREAD_MUTEX_INITIALIZER, .list = list, .count = count};
+    compiling c = {.x = x, .lock = PTHREAD_MUTEX_INITIALIZER, .list = list, .count = count, .stops = stops};
     pthread_t thread[MOST_COMPILERS];
     int cores = artel__usable_cores(), threads = 0;
     c.begin_ns = artel__now_ns();
@@ -351,6 +364,12 @@ artel_status artel__step_programs_compile(artel__device_executable *x, artel__st
     return c.status;
 }
 
+artel_status artel__step_programs_compile(artel__device_executable *x, artel__step_program *const *list, int count)
+{
+    return compile_list(x, list, count, false);
+}
+
+/* Nothing has begun that could be lost; among tasks whoever is asked to leave says so first. */
 static artel_status compile_all(artel__device_executable *x)
 {
     int count = 0;
@@ -363,7 +382,7 @@ static artel_status compile_all(artel__device_executable *x)
         bool other = p->part == ARTEL__PART_COMMON || p->part == ARTEL__PART_ROWS || p->part == ARTEL__PART_COMBINE;
         if (!other || !whole || !x->grouped[p->stage]) list[count++] = p;
     }
-    return artel__step_programs_compile(x, list, count);
+    return compile_list(x, list, count, !x->options.across);
 }
 
 /* -- what all replicas need -- */

@@ -48,6 +48,21 @@ const char *artel__device_word(const char *kind)
     return strcmp(kind, "cpu") == 0 ? "cpu:xla" : kind;
 }
 
+const char *artel__plugin_source(const char *kind)
+{
+    if (strcmp(kind, "cpu") == 0) return "pip install lammps-jax-pjrt-cpu, or name a plug-in's file";
+    if (strcmp(kind, "tpu") == 0)
+        return "pip install --target ~/.local/share/artel/pjrt libtpu on the host of a TPU, or name a plug-in's file";
+    if (strcmp(kind, "rocm") == 0)
+        return "pip install --target ~/.local/share/artel/pjrt jax-rocm7-pjrt where ROCm is installed, or name a "
+               "plug-in's file";
+    if (strcmp(kind, "oneapi") == 0)
+        return "pip install --target ~/.local/share/artel/pjrt jax-oneapi-pjrt where oneAPI is installed, or name a "
+               "plug-in's file";
+    return "pip install --target ~/.local/share/artel/pjrt jax-cuda12-pjrt and NVIDIA's libraries (docs/devices.md), "
+           "or name a plug-in's file";
+}
+
 bool artel__device_is_card(const char *kind)
 {
     return strcmp(kind, "cuda") == 0 || strcmp(kind, "rocm") == 0;

@@ -33,11 +33,10 @@ const PJRT_Api *artel__pjrt_load(const char *path, artel__pjrt_error *out)
 {
     char version[32];
     const PJRT_Api *(*entry)(void) = NULL;
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-        const char *why = dlerror();
-        return refuse(out, "it cannot be opened: %.400s", why ? why : "no reason is given");
-    }
+    const char *why = artel__library_fault(path);
+    void *library = why ? NULL : dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!library && !why) why = dlerror();
+    if (!library) return refuse(out, "it cannot be opened: %.400s", why ? why : "no reason is given");
     void *address = dlsym(library, "GetPjrtApi");
     memcpy(&entry, &address, sizeof entry);
     if (!entry) return refuse(out, "it is no PJRT plug-in: it has no %s", "GetPjrtApi");

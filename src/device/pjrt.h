@@ -29,6 +29,10 @@ typedef struct artel__pjrt_error {
 /* Takes the error and releases it; false when there was none. */
 bool artel__pjrt_failed(const PJRT_Api *api, PJRT_Error *error, artel__pjrt_error *out);
 
+/* What keeps the file of a library from being loaded here and the loader would not say: it is for another processor, or
+ * cut off. NULL: nothing of the kind. */
+const char *artel__library_fault(const char *path);
+
 /* Loads the library and initialises it; the handle stays open for the life of the process, for plug-ins cannot be
  * unloaded. NULL: `out` says why. */
 const PJRT_Api *artel__pjrt_load(const char *path, artel__pjrt_error *out);

@@ -26,6 +26,10 @@ typedef struct artel__plugin_list {
 const char *artel__device_word(const char *kind);
 /* Whether XLA's own plug-ins for graphics cards are of this kind: they share options, libraries and faults. */
 bool artel__device_is_card(const char *kind);
+/* What to install where no plug-in of the kind ("gpu": any card's) was found. */
+const char *artel__plugin_source(const char *kind);
+/* Refuses numbers in the environment that are none (docs/limits.md). Errors, `where` the variable: INVALID. */
+artel_status artel__device_settings_check(artel_context *ctx);
 /* `named`: the file to take, and no other; NULL: search. Errors: NOT_FOUND (a file that was named is not there). None
  * found is no error. */
 artel_status artel__plugins_find(artel__arena *arena, const char *named, artel__plugin_list *out);

@@ -89,7 +89,9 @@ static artel_status read_one(artel_context *ctx, const char *text, size_t length
     bool known = xla;
     for (size_t i = 0; i < ARTEL__COUNT(kinds); i++) known = known || strcmp(bare, kinds[i]) == 0;
     if (!known) return refuse(ctx, text);
-    if (out->kind[0] && strcmp(out->kind, bare) != 0) return refuse(ctx, text);
+    if (out->kind[0] && strcmp(out->kind, bare) != 0)
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, "device", "name devices of one kind", "%s and %s in one list",
+                           out->kind, bare);
     snprintf(out->kind, sizeof out->kind, "%.15s", bare);
     if (number >= 0) out->device[out->count++] = (int)number;
     return ARTEL_OK;
@@ -109,20 +111,31 @@ static artel_status check_mixed(artel_context *ctx, const artel__device_request 
                        "beside processors devices are named one by one");
 }
 
+/* How much of a name of a list stands before its blanks, as behind the commas of Python's lists. */
+static size_t without_blanks(const char *text, size_t length)
+{
+    while (length > 0 && text[length - 1] == ' ') length--;
+    return length;
+}
+
 static artel_status read_names(artel_context *ctx, const artel__device_request *request, wanted *out)
 {
     const char *text = request->device;
     *out = (wanted){.count = 0};
     while (text && *text) {
+        text += out->names ? strspn(text, " ") : 0;
         size_t length = strcspn(text, ",");
-        ARTEL_TRY(read_one(ctx, text, length, out));
+        ARTEL_TRY(read_one(ctx, text, without_blanks(text, length), out));
         out->names++;
         if (strcmp(text + length, ",") == 0) return refuse(ctx, text);
         text += length + (text[length] == ',');
     }
     if (out->cores > 0 && out->cores < out->names && !out->automatic) {
         ARTEL_TRY(check_mixed(ctx, request, out));
-    } else if (out->names > 1 && out->count != out->names)
+    } else if (out->cores > 1 && out->cores == out->names)
+        return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, "device", "leave it out, and give .replicas",
+                           "a list of processors alone: replicas share all of them");
+    else if (out->names > 1 && out->count != out->names)
         return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, "device", "name one kind, or devices of one kind by number",
                            "processors and devices, or all devices and some, do not compute together");
     for (int i = 0; i < out->count; i++) {
@@ -162,15 +175,8 @@ static artel_status find_plugin(artel__device_set *set, const artel__device_requ
         *out = &list.item[i];
         if (request->plugin || is_of_kind(list.item[i].kind, w->kind)) return ARTEL_OK;
     }
-    return artel__fail(
-        set->ctx, ARTEL_ERROR_NOT_FOUND, "device",
-        strcmp(w->kind, "cpu") == 0 ? "pip install lammps-jax-pjrt-cpu, or name a plug-in's file"
-        : strcmp(w->kind, "tpu") == 0
-            ? "pip install --target ~/.local/share/artel/pjrt libtpu on the host of a TPU, or name a plug-in's file"
-            : "pip install --target ~/.local/share/artel/pjrt jax-cuda12-pjrt and NVIDIA's libraries "
-              "(docs/devices.md), or name "
-              "a plug-in's file",
-        "%s: no PJRT plug-in was found (looked in %.300s)", artel__device_word(w->kind), list.looked);
+    return artel__fail(set->ctx, ARTEL_ERROR_NOT_FOUND, "device", artel__plugin_source(w->kind),
+                       "%s: no PJRT plug-in was found (looked in %.300s)", artel__device_word(w->kind), list.looked);
 }
 
 /* Of the plug-in's version, which may be long, its hash. */
@@ -351,6 +357,7 @@ artel_status artel__devices_open(artel_context *ctx, const artel__device_request
     ARTEL_TRY(read_wanted(ctx, request, true, &w));
     ARTEL_TRY(check_words(ctx, request));
     if (!w.kind[0]) return ARTEL_OK;
+    ARTEL_TRY(artel__device_settings_check(ctx));
     ARTEL_TRY(artel__calloc(ctx, 1, sizeof(artel__device_set), "device", &block));
     artel__device_set *set = block;
     set->ctx = ctx;

@@ -2,13 +2,15 @@
 /* The plug-in that FAULTY_PLUGIN names, but for one call of one kind: the FAULTY_AT-th call of FAULTY_CALL (compile,
  * launch, put, get, await) fails with the code FAULTY_CODE and the text FAULTY_TEXT. Of put, those are counted that
  * send at least FAULTY_LEAST elements. With FAULTY_ON=1 all calls from there on do, as those of a device that is lost;
- * with FAULTY_ABORT=1 that call ends the process. Where FAULTY_OPTIONS names a file, each client's options are written
- * there, and the plug-in, which may not know them, is given none. Where FAULTY_TRACE does, each array of float32 that
- * is sent ("put ELEMENTS"), each that is read ("get") and each launch ("launch") gets a line, in their order. With
- * FAULTY_SILENT=1 it says nothing of its programs' memory. */
+ * with FAULTY_ABORT=1 that call ends the process; with FAULTY_STOP=1 it asks it to end (SIGTERM), and goes on. Where
+ * FAULTY_OPTIONS names a file, each client's options are written there, and the plug-in, which may not know them, is
+ * given none. Where FAULTY_TRACE does, each array of float32 that is sent ("put ELEMENTS"), each that is read ("get")
+ * and each launch ("launch") gets a line, in their order. With FAULTY_SILENT=1 it says nothing of its programs' memory.
+ */
 #include <pjrt/pjrt_c_api.h>
 
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +34,10 @@ static PJRT_Error *fault(const char *call)
     if (n == at && getenv("FAULTY_ABORT")) {
         fprintf(stderr, "F0000 Check failed: id < count\n");
         abort();
+    }
+    if (getenv("FAULTY_STOP")) {
+        if (n == at) raise(SIGTERM);
+        return NULL;
     }
     return n == at || (n > at && getenv("FAULTY_ON")) ? (PJRT_Error *)(void *)&own : NULL;
 }

@@ -59,6 +59,10 @@ build "CHATTER -DWAY_ABORT" chatter.so && says 2 'signal 6: terminate called' ch
 build SHORT short.so && "$ARTEL" devices --plugin short.so | grep -q '^?:0 * -  A card' || fail "a plug-in without a function that is optional"
 echo 'int nothing;' >nothing.c && gcc -shared -fPIC nothing.c -o nothing.so && says 1 'GetPjrtApi' nothing.so
 echo 'not a library' >text.so && says 1 'cannot be opened' text.so
+head -c 2000 plug/xla_cuda_plugin.so >cut.so && says 1 'its file is cut off; install it again' cut.so
+cp plug/xla_cuda_plugin.so other.so && printf '\377\377' | dd of=other.so bs=1 seek=18 conv=notrunc 2>dd.txt
+says 1 'its file is for another kind of processor' other.so
+ARTEL_PJRT_SECONDS=soon says 1 '"soon" is no number from 1 to 3600' plug/xla_cuda_plugin.so
 echo 'void lacking(void); void f(void) { lacking(); }' >a.c && echo 'void lacking(void) {}' >b.c
 gcc -shared -fPIC b.c -o liblacking.so && gcc -shared -fPIC a.c -o lacks.so -L. -llacking && rm liblacking.so
 says 1 'pip install' lacks.so

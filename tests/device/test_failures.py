@@ -119,6 +119,16 @@ def sums():
     expect(bits("rest.keras", fit("rest.keras", *four, *folder)) == whole, "continued, with other bits")
 
 
+def stopped():
+    """Asked to end while programs are compiled: those that are being made are the last ones, and no step is made."""
+    CASE["env"].update(FAULTY_STOP="1", ARTEL_CACHE_DIR=path("stopped"))
+    answer = fit("cut.keras", "--device-launches", "shard", "--shards", 8, call="compile", at=1)
+    del CASE["env"]["FAULTY_STOP"]
+    says(answer, "cut.keras", "stopped on request, with ", "programs compiled; start the same command again", codes=(143,))
+    expect(fit("rest.keras", "--device-launches", "shard", "--shards", 8).rc == 0, "started again")
+    CASE["env"]["ARTEL_CACHE_DIR"] = path("cache")
+
+
 def ahead():
     """What was launched before it was asked for, and failed, is launched again when it is; what was asked for ends the run."""
     whole = bits("whole.keras", fit("whole.keras", "--device-reduce", "fast"))
@@ -247,7 +257,7 @@ def memory():
 def main():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     make()
-    return run_checks(meanings, lost, central, mixed, sums, ahead, sent, aborts, memory)
+    return run_checks(meanings, lost, central, mixed, sums, stopped, ahead, sent, aborts, memory)
 
 
 if __name__ == "__main__":

@@ -61,6 +61,7 @@ static void devices(void **state)
         "/job:worker/task:0/device:GPU:0,/job:worker/task:0/device:GPU:1",
         "cpu:xla:5,cpu:xla:2",
         "/gpu:0,GPU:1,gpu:2",
+        "/gpu:0, /gpu:1",
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) expect(texts[i], ARTEL_OK, true);
 }
@@ -104,10 +105,13 @@ static void nothing(void **state)
         "gpu:0,gpu:0",
         "/gpu:0,/device:GPU:0",
         "device:device:gpu:0",
+        " gpu:0",
+        "gpu:0, ",
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) expect(texts[i], ARTEL_ERROR_INVALID, false);
     expect("cpu,gpu:0", ARTEL_ERROR_UNSUPPORTED, false);
     expect("gpu,gpu:1", ARTEL_ERROR_UNSUPPORTED, false);
+    expect("/cpu:0,/cpu:1", ARTEL_ERROR_UNSUPPORTED, false);
     expect("gpu:*,gpu:1", ARTEL_ERROR_UNSUPPORTED, false);
 }
 

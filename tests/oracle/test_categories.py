@@ -81,7 +81,14 @@ def save_data(path, names, xs, ys, weight=None):
     np.savez(path, **named)
 
 
-oracle.make_data, oracle.save_data = make_data, save_data
+def run(case, index, folder, keras_only):
+    """With the data of this table."""
+    before = oracle.make_data, oracle.save_data
+    oracle.make_data, oracle.save_data = make_data, save_data
+    try:
+        return run_case(case, index, folder, keras_only)
+    finally:
+        oracle.make_data, oracle.save_data = before
 
 
 # ---- drawn at random
@@ -285,7 +292,7 @@ CASES += [
 
 def check_saved(case, index, folder, keras_only):
     """As every row; then real Keras reads what artel has trained, and finds the same vocabularies."""
-    cells = run_case(case, index, folder, keras_only)
+    cells = run(case, index, folder, keras_only)
     trained, start = os.path.join(folder, "mine.keras"), os.path.join(folder, "start.keras")
     if keras_only or not os.path.exists(trained) or not case.train:
         return cells
