@@ -107,16 +107,16 @@ typedef struct artel__update {
 } artel__update;
 
 /* A table of which a function reads rows: the kept tokens, and how many they are. */
-typedef struct artel__table {
+typedef struct artel__table_read {
     int variable, token, number;
-} artel__table;
+} artel__table_read;
 
 /* tables.c: what a worker must know before a run; with no table it is never run. */
 typedef struct artel__tables {
     artel__graph graph;
     artel__executable *plan;
     artel__execution *run;
-    artel__table *item;
+    artel__table_read *item;
     int *of; /* by what the function reads: its table; -1: it is read whole */
     int count;
 } artel__tables;

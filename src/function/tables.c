@@ -69,7 +69,7 @@ static void add_table(artel_function *f, int v, int *table)
     artel__op_embedding_tokens(&t->graph, value, index, &rows);
     if (t->graph.status < 0) return;
     *table = t->count;
-    t->item[t->count++] = (artel__table){.variable = v,
+    t->item[t->count++] = (artel__table_read){.variable = v,
                                          .token = artel__graph_keep(&t->graph, rows.token),
                                          .number = artel__graph_keep(&t->graph, rows.count)};
 }

@@ -80,7 +80,7 @@ static int list_update(const worker *w, const artel_function *f, const artel__up
 static void look_at_read(const artel_function *f, artel__row_list *list)
 {
     for (int i = 0; i < list->count; i++) {
-        const artel__table *t = &f->tables.item[list->item[i].table];
+        const artel__table_read *t = &f->tables.item[list->item[i].table];
         const int32_t *count = artel__execution_read(f->tables.run, t->number);
         artel__row_piece_look(&list->item[i], artel__execution_read(f->tables.run, t->token), *count, NULL, NULL);
     }
