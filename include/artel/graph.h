@@ -27,6 +27,7 @@ extern "C" {
 typedef struct artel_graph artel_graph;         /* while it is traced */
 typedef struct artel_variable artel_variable;   /* of a strategy */
 typedef struct artel_optimizer artel_optimizer; /* of a strategy */
+typedef struct artel_metric artel_metric;       /* of a strategy */
 typedef int32_t artel_value;                    /* of one graph */
 #define ARTEL_NO_VALUE (-1)
 
@@ -76,9 +77,19 @@ ARTEL_API artel_value artel_graph_unary(artel_graph *graph, const char *name, ar
 ARTEL_API artel_value artel_graph_binary(artel_graph *graph, const char *name, artel_value a, artel_value b);
 
 /* A model whose weights the strategy holds (artel_strategy_add_model), called on rows: `inputs` and `outputs` as the
- * model has them. Masks that an output carries are dropped. Moving statistics are updated in training. */
+ * model has them. Moving statistics are updated in training. */
 ARTEL_API artel_status artel_graph_call(artel_graph *graph, artel_model *model, const artel_value *inputs,
                                         int input_count, artel_value *outputs, int output_count);
+/* The mask that an output of artel_graph_call() carries, as Keras' layers hand it on (an Embedding with mask_zero, a
+ * Masking): rows of bool, true where a position counts, of the shape of a row of the output without its features;
+ * ARTEL_NO_VALUE: it has none. Keras leaves masked positions out of losses and metrics. Errors, the graph's:
+ * ARTEL_ERROR_INVALID (no output of a model that this function has called). */
+ARTEL_API artel_value artel_graph_mask(artel_graph *graph, artel_value output);
+/* The sum of keras.Model.losses, for you to add to a loss: what regularisers say of the model's trainable weights, and
+ * the mean over the batch of what activity regularisers said when this function last called the model. A shared float32
+ * (float64) scalar, 0 where the model adds nothing. Errors, the graph's: ARTEL_ERROR_INVALID (a model that the strategy
+ * does not hold, an OrthogonalRegularizer of a weight that is no matrix). */
+ARTEL_API artel_value artel_graph_model_losses(artel_graph *graph, artel_model *model);
 /* A loss of Keras by name or record, before any reduction: of a target and a prediction, both rows. It has the shape of
  * a row of the prediction without the last axis: one number a sample, of sequences one a position (take their mean
  * along it before artel_graph_reduce(), which gives a number for each). The
@@ -150,12 +161,27 @@ ARTEL_API void artel_graph_assign(artel_graph *graph, artel_variable *variable, 
 ARTEL_API void artel_graph_assign_add(artel_graph *graph, artel_variable *variable, artel_value value);
 ARTEL_API void artel_graph_assign_sub(artel_graph *graph, artel_variable *variable, artel_value value);
 /* A step of an optimizer with a gradient (shared, of the variable's shape; or ARTEL_NO_VALUE, which leaves it alone)
- * for each of its variables, in their order; then the variables' constraints. At most one step of one optimizer in a
- * function. Regularisers of layers are for the function to add to its loss. */
+ * for each of its variables, in their order; then the variables' constraints. A function may step several optimizers,
+ * each once, and none of a variable of another; over parameter servers and in sessions one. Of an optimizer that scales
+ * its loss (LossScaleOptimizer, loss_scale_factor) the gradients are those of artel_graph_scale_loss(), which the step
+ * divides; where one is not finite there is no step, nothing counts, and the scale is halved. At most one
+ * LossScaleOptimizer in a function. Regularisers are for the function to add to its loss: artel_graph_model_losses().
+ */
 ARTEL_API void artel_graph_apply(artel_graph *graph, artel_optimizer *optimizer, const artel_value *gradients,
                                  int count);
-/* The gradients of `target` with respect to the optimizer's variables, and its step with them: artel_graph_gradients()
- * and artel_graph_apply() in one. The failure is the graph's. */
+/* Takes rows into a metric, as keras.metrics.Metric.update_state(): all rows of the global batch, with the run's
+ * assignments; each metric once in a function. target: float32 of the prediction's shape, or class numbers (int32)
+ * without its last axis, as the metric has it; of "Mean" and "Sum" ARTEL_NO_VALUE. prediction: rows of the shape that
+ * artel_metric_create() was told; of "Mean" and "Sum" rows of any shape, or a shared scalar. weight: rows of one
+ * number, or of one for each position; ARTEL_NO_VALUE: 1. Masks are weights (artel_graph_mask(), cast). Errors, the
+ * graph's: ARTEL_ERROR_INVALID (another strategy's metric, shapes that do not fit). */
+ARTEL_API void artel_graph_update_metric(artel_graph *graph, artel_metric *metric, artel_value target,
+                                         artel_value prediction, artel_value weight);
+/* The loss times the scale of the moment, as keras.optimizers.Optimizer.scale_loss(); the loss itself of optimizers
+ * that do not scale it. The failure is the graph's. */
+ARTEL_API artel_value artel_graph_scale_loss(artel_graph *graph, artel_optimizer *optimizer, artel_value loss);
+/* The gradients of `target` with respect to the optimizer's variables, and its step with them:
+ * artel_graph_scale_loss(), artel_graph_gradients() and artel_graph_apply() in one. The failure is the graph's. */
 ARTEL_API void artel_graph_minimise(artel_graph *graph, artel_optimizer *optimizer, artel_value target);
 
 #ifdef __cplusplus

@@ -185,6 +185,23 @@ ARTEL_API artel_status artel_optimizer_set_iterations(artel_optimizer *optimizer
 /* The rate of the steps from here on, in the place of the optimizer's own and its schedule; 0: those again. */
 ARTEL_API artel_status artel_optimizer_set_rate(artel_optimizer *optimizer, double learning_rate);
 
+/* -- metrics -- */
+
+/* A metric of Keras by name or record ("accuracy", "auc:num_thresholds=50", "Mean"), a metric of the program's
+ * (artel_context_add_metric), as keras.metrics.Metric is an object: artel_graph_update_metric() takes a batch in, on
+ * all replicas; its accumulators are a variable of the strategy, so that tasks that are lost, checkpoints and other
+ * numbers of replicas change nothing. prediction: the shape of a row of predictions; NULL: one number. "accuracy" and
+ * "crossentropy" go by it and by the target. Errors: ARTEL_ERROR_INVALID (the shape, settings), ARTEL_ERROR_UNSUPPORTED
+ * (no metric of that name; over parameter servers), ARTEL_ERROR_INVALID behind the first run. */
+ARTEL_API artel_status artel_metric_create(artel_strategy *strategy, const char *metric, const artel_shape *prediction,
+                                           artel_metric **out);
+ARTEL_API const char *artel_metric_name(const artel_metric *metric); /* "accuracy"; "" for NULL */
+/* What it says of all rows since it was made or reset, as keras.metrics.Metric.result(): writes at most `most` values
+ * and returns how many there are (one; of a metric by class, one a class), or a negative status. Between two runs. */
+ARTEL_API int artel_metric_result(artel_metric *metric, double *values, int most);
+/* As reset_state(): no rows. Between two runs; in a cluster in every task. */
+ARTEL_API artel_status artel_metric_reset(artel_metric *metric);
+
 /* -- functions -- */
 
 /* Adds to `graph` what is to be computed. inputs[i] is argument i; writes outputs[0 .. declared - 1], rows or shared.

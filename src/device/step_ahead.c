@@ -54,6 +54,8 @@ void artel__step_ahead_begin(artel__device_execution *e, const artel__step *step
 {
     if (e->ahead.taken) artel__step_ahead_drop(e);
     e->ahead.step = *step;
+    e->ahead.step.others =
+        NULL; /* the caller's memory; what is launched without them is another step, and is dropped */
 }
 
 int artel__step_take_variables(artel__device_execution *e, artel__buffer *const *from)

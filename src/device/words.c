@@ -7,7 +7,7 @@
 /* Whether the step is the last of the node's period. */
 static int64_t turn_of(const artel__node *node, const artel__step *step)
 {
-    return (step->iteration + 1) % node->period == 0;
+    return (artel__step_of(step, node)->iteration + 1) % node->period == 0;
 }
 
 static void fill_params(const artel__graph *graph, int32_t index, const artel__step *step, uint8_t *params)
@@ -19,7 +19,7 @@ static void fill_params(const artel__graph *graph, int32_t index, const artel__s
                             .node = node,
                             .node_index = index,
                             .attributes = node->attributes,
-                            .step = step,
+                            .step = artel__step_of(step, node),
                             .in = none,
                             .out = none,
                             .isa = ARTEL__ISA_BASELINE};

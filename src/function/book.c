@@ -105,7 +105,7 @@ static artel_status add_room(artel__book *b, const char *name, artel_dtype dtype
 /* Whether rows of the update are stepped alone: the rule changes no others. */
 static bool is_alone(const artel_function *f, const artel__update *u)
 {
-    return u->rows && !artel__optimizer_changes_other_rows(&f->applied->rule);
+    return u->rows && !artel__optimizer_changes_other_rows(&artel__function_optimizer(f)->rule);
 }
 
 /* The most rows of a piece that an update of any function has. */
@@ -238,7 +238,7 @@ static artel_status add_step(artel__book *b, const artel_function *f, applier *a
 static ruler *ruler_of(artel__book *b, const artel_function *f)
 {
     for (int i = 0; i < b->rulers; i++) {
-        if (f->applied && b->ruler[i].of == f->applied && b->ruler[i].count > 0) return &b->ruler[i];
+        if (b->ruler[i].of == artel__function_optimizer(f) && b->ruler[i].count > 0) return &b->ruler[i];
     }
     return NULL;
 }

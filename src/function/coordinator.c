@@ -247,7 +247,8 @@ static artel_status make_closure(artel_coordinator *c, artel_function *f, const 
     }
     x->run = (uint64_t)c->strategy->runs;
     x->piece[inputs] = (artel__net_piece){&x->run, sizeof x->run};
-    if (f->applied && f->applied->rate > 0) x->rate = f->applied->rate;
+    const artel_optimizer *o = artel__function_optimizer(f);
+    if (o && o->rate > 0) x->rate = o->rate;
     *out = x;
     return ARTEL_OK;
 }
@@ -308,7 +309,7 @@ artel_status artel_coordinator_schedule(artel_coordinator *c, artel_function *f,
         return status;
     }
     if (f->updates > 0) f->strategy->runs++;
-    if (f->applied) f->applied->iterations++;
+    if (f->applies > 0) f->applied[0]->iterations++;
     if (remote) *remote = r;
     return ARTEL_OK;
 }

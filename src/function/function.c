@@ -93,12 +93,15 @@ static artel_status trace_body(artel_function *f, artel_graph *g, artel_trace_fn
 static artel_status finish(artel_function *f, const artel_graph *g)
 {
     artel__graph *graph = &f->graph;
+    f->scaling = graph->gate >= 0 ? g->scaling : NULL;
+    if (f->scaling) f->gate = artel__graph_keep(graph, graph->gate);
     if (!f->strategy->servers) artel__op_round_variables(graph);
-    if (g->applied) artel__op_narrow_late(graph);
+    if (g->applies > 0) artel__op_narrow_late(graph);
     ARTEL_TRY(artel__op_fuse_gradients(graph));
     ARTEL_TRY(artel__graph_seal(graph));
     for (int i = 0; i < graph->nodes; i++) f->writes = f->writes || graph->node[i].phase == ARTEL__PHASE_APPLY;
     f->applied = g->applied;
+    f->applies = g->applies;
     return f->strategy->servers ? artel__elsewhere_finish(f) : ARTEL_OK;
 }
 

@@ -202,6 +202,15 @@ enum {
     ARTEL__MOST_DEVICES = 64 /* places open within one another */
 };
 
+/* What a call of a model has left beside its outputs (call_extras.c). */
+typedef struct artel__call_extras {
+    const artel__adopted *of;
+    artel_value activity; /* rows; ARTEL_NO_VALUE: its layers add nothing */
+    artel_value *output, *mask;
+    int outputs;
+    struct artel__call_extras *next;
+} artel__call_extras;
+
 /* While a function is traced. Values of the caller are places: passes may rename what lies behind them. */
 struct artel_graph {
     artel_context *ctx;
@@ -212,8 +221,11 @@ struct artel_graph {
     artel__texts *texts;      /* of a function; NULL: parts of models have none */
     artel__place *place;
     int places, capacity;
-    artel_optimizer *applied;
-    bool *assigned; /* by variable of the strategy */
+    artel__call_extras *extras; /* of models that were called, the last call first */
+    artel_optimizer **applied;
+    int applies;
+    artel_optimizer *scaling; /* that of these whose steps are taken where its gradients are finite; NULL: all are */
+    bool *assigned;           /* by variable of the strategy */
     artel__update *update;
     int updates, update_room;
     artel__device_spans devices;
@@ -228,6 +240,7 @@ typedef struct artel__function_replica {
     size_t *bytes;
     artel__fold_plan fold;
     int64_t *start;
+    artel__step *step; /* of optimizers beside the first */
     void **
         gathered; /* by result, of replicas beside the first among several tasks: what it gets of all rows; else NULL */
     size_t *gathered_bytes;
@@ -271,7 +284,11 @@ struct artel_function {
     artel__function_result *result;
     int results;
     artel__texts *texts;
-    artel_optimizer *applied;
+    artel_optimizer **applied; /* those that step in a run, as nodes number them (artel__node.optimizer) */
+    int applies;
+    artel_optimizer
+        *scaling; /* that of these whose step is taken where the kept value `gate` is finite; NULL: all are */
+    int gate;
     artel__executable *plan;
     artel__function_replica *replica; /* made with the plan, in `place`: for the ranks of the moment */
     artel__arena place;
@@ -285,6 +302,18 @@ struct artel_function {
     artel_function *next;
 };
 
+/* The optimizer that a run steps; NULL: it steps none. Of functions that servers or sessions run, which have one at
+ * most. */
+static inline artel_optimizer *artel__function_optimizer(const artel_function *f)
+{
+    return f->applies > 0 ? f->applied[0] : NULL;
+}
+
+/* The variable of that name, but for dots and slashes; NULL: there is none. */
+const char *artel__strategy_named(const artel_strategy *strategy, const char *name);
+/* metric.c: the sums of a batch, shared; `inputs`: target, prediction, weight. */
+artel_value artel__graph_metric(artel_graph *graph, const char *metric, const artel_shape *prediction,
+                                const artel_value *inputs);
 /* A model whose weights it holds; NULL: it does not. */
 artel__adopted *artel__strategy_find(const artel_strategy *strategy, const artel_model *model);
 
@@ -373,6 +402,9 @@ artel_value artel__texts_gather(artel_graph *graph, artel_value rows);
 /* a where the condition, a bool scalar of the graph, holds, else b. */
 artel_value artel__texts_choose(artel_graph *graph, artel__value_id condition, artel_value a, artel_value b);
 /* gradient.c: a model on rows, its variables those from `adopted->base` on. */
+/* call_extras.c: what the call has left beside its outputs. A failure is the graph's. */
+void artel__extras_note(artel_graph *graph, const artel__adopted *of, const artel_value *outputs,
+                        const artel__tensor *made);
 artel_status artel__graph_call_model(artel_graph *graph, const artel__adopted *adopted, const artel_value *inputs,
                                      artel_value *outputs);
 /* texts.c: text outside of the graph (texts.h). While a function is traced: an argument of strings; a place whose value

@@ -19,13 +19,16 @@
 /* Joins operations inside; everything that the caller holds stays what it is. */
 static artel_status fuse(artel_graph *g, artel__tensor *out, int outputs)
 {
-    artel__value_id **held = artel__arena_alloc(g->graph->arena, (size_t)(g->places + outputs) + 2, sizeof *held);
+    artel__value_id **held = artel__arena_alloc(g->graph->arena, (size_t)(g->places + 2 * outputs) + 2, sizeof *held);
     if (!held) return g->graph->status = ARTEL_ERROR_NO_MEMORY;
     int count = 0;
     for (int i = 0; i < g->places; i++) {
         if (g->place[i].value >= 0) held[count++] = &g->place[i].value;
     }
-    for (int i = 0; i < outputs; i++) held[count++] = &out[i].value;
+    for (int i = 0; i < outputs; i++) {
+        held[count++] = &out[i].value;
+        if (out[i].mask >= 0) held[count++] = &out[i].mask;
+    }
     if (g->graph->extra >= 0) held[count++] = &g->graph->extra;
     return artel__op_fuse(g->graph, held, count);
 }
@@ -69,6 +72,7 @@ artel_status artel__graph_call_model(artel_graph *g, const artel__adopted *adopt
     bool texts = artel__texts_takes(nn);
     if (texts) ARTEL_TRY(artel__texts_begin(g, nn, inputs, in, &ahead));
     graph->variable_base = adopted->base;
+    graph->extra = ARTEL__NO_VALUE;
     artel_status status = artel__model_call(nn, graph, in, out);
     graph->variable_base = 0;
     graph->ahead = NULL;
@@ -77,6 +81,8 @@ artel_status artel__graph_call_model(artel_graph *g, const artel__adopted *adopt
     ARTEL_TRY(graph->status);
     ARTEL_TRY(fuse(g, out, nn->outputs));
     for (int i = 0; i < nn->outputs; i++) outputs[i] = artel__graph_give(g, out[i].value);
+    artel__extras_note(g, adopted, outputs, out);
+    graph->extra = ARTEL__NO_VALUE;
     return graph->status;
 }
 
@@ -326,13 +332,20 @@ static artel_status apply(artel_graph *g, artel_optimizer *optimizer, const arte
     }
     graph->phase = ARTEL__PHASE_BACKWARD;
     graph->scope = "optimizer";
+    graph->optimizer = g->applies - 1;
     if (g->strategy->servers) {
         artel_status status = artel__elsewhere_apply(g, optimizer, fitted);
         graph->scope = "";
         return status;
     }
-    ARTEL_TRY(artel__optimizer_add(&optimizer->rule, graph, &optimizer->slots, fitted, ARTEL__NO_VALUE));
+    artel__value_id gate = graph->gate, scale = artel__optimizer_scale(&optimizer->rule, graph, &optimizer->slots);
+    bool divide = artel__optimizer_wants_unscaled(&optimizer->rule);
+    graph->gate = ARTEL__NO_VALUE; /* another optimizer's */
+    ARTEL_TRY(artel__optimizer_unscale(graph, &optimizer->slots, scale, fitted, divide));
+    ARTEL_TRY(
+        artel__optimizer_add(&optimizer->rule, graph, &optimizer->slots, fitted, divide ? ARTEL__NO_VALUE : scale));
     graph->phase = ARTEL__PHASE_APPLY;
+    graph->gating = graph->gate >= 0;
     for (int i = 0; i < optimizer->count; i++) {
         if (fitted[i] < 0) continue;
         artel__constraint_apply(graph, &optimizer->variable[i]->constraint,
@@ -340,7 +353,41 @@ static artel_status apply(artel_graph *g, artel_optimizer *optimizer, const arte
     }
     graph->phase = ARTEL__PHASE_BACKWARD;
     graph->scope = "";
+    graph->optimizer = 0;
+    graph->gating = false;
+    if (graph->gate < 0) graph->gate = gate;
     return graph->status;
+}
+
+/* Servers and the tasks of a session count the steps of one optimizer a function. */
+static bool may_step(artel_graph *g, artel_optimizer *optimizer)
+{
+    void *block = artel__arena_alloc(g->graph->arena, (size_t)g->applies + 1, sizeof *g->applied);
+    for (int i = 0; i < g->applies; i++) {
+        if (g->applied[i] != optimizer) continue;
+        artel__graph_refuse(g, ARTEL_ERROR_INVALID, "optimizer", "make one step of it with the sum of the gradients",
+                            "the function takes two steps of one optimizer");
+        return false;
+    }
+    if (g->applies > 0 && g->strategy->servers) {
+        artel__graph_refuse(g, ARTEL_ERROR_UNSUPPORTED, "optimizer", "make a function for each step",
+                            "over parameter servers a function takes one step of one optimizer");
+        return false;
+    }
+    if (optimizer->rule.scales_loss && g->scaling) {
+        artel__graph_refuse(g, ARTEL_ERROR_UNSUPPORTED, "optimizer", "make a function for each step",
+                            "two optimizers of the function scale their losses");
+        return false;
+    }
+    if (!block) {
+        g->graph->status = ARTEL_ERROR_NO_MEMORY;
+        return false;
+    }
+    if (optimizer->rule.scales_loss) g->scaling = optimizer;
+    if (g->applies > 0) memcpy(block, g->applied, (size_t)g->applies * sizeof *g->applied);
+    g->applied = block;
+    g->applied[g->applies++] = optimizer;
+    return true;
 }
 
 void artel_graph_apply(artel_graph *g, artel_optimizer *optimizer, const artel_value *gradients, int count)
@@ -352,12 +399,7 @@ void artel_graph_apply(artel_graph *g, artel_optimizer *optimizer, const artel_v
                             "%d gradients for %d variables", count, optimizer ? optimizer->count : 0);
         return;
     }
-    if (g->applied) {
-        artel__graph_refuse(g, ARTEL_ERROR_UNSUPPORTED, "optimizer", "make a function for each step",
-                            "a function takes one step of one optimizer");
-        return;
-    }
-    g->applied = optimizer;
+    if (!may_step(g, optimizer)) return;
     artel__tape_begin(g, &(artel__tape_entry){.kind = ARTEL__TAPE_APPLY, .which = optimizer->number}, gradients, count);
     artel_status status = apply(g, optimizer, gradients);
     if (status < 0 && g->graph->status == ARTEL_OK) g->graph->status = status;

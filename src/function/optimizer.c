@@ -5,6 +5,7 @@
 
 #include "function/function_impl.h"
 #include "function/spec.h"
+#include "function/tape.h"
 
 static artel_status check_variables(artel_strategy *s, artel_variable *const *variables, int count)
 {
@@ -37,6 +38,11 @@ static bool any_wide(const artel_strategy *s, artel_variable *const *variables, 
     return false;
 }
 
+static bool scales(const artel__optimizer *rule)
+{
+    return rule->scales_loss || rule->loss_scale_factor != 1;
+}
+
 static artel_status read_rule(artel_strategy *s, const char *text, bool wide, artel__optimizer *out)
 {
     json_t *json;
@@ -44,14 +50,15 @@ static artel_status read_rule(artel_strategy *s, const char *text, bool wide, ar
     artel_status status = artel__optimizer_read(&s->arena, json, s->plan.replicas, s->options.batch_size, out);
     json_decref(json);
     ARTEL_TRY(status);
-    if (!out->scales_loss && out->loss_scale_factor == 1) {
+    if (!s->servers || !scales(out)) {
         status = wide ? artel__optimizer_widen(out) : ARTEL_OK;
         if (status < 0) json_decref(out->record);
         return status;
     }
     json_decref(out->record);
     return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, "optimizer",
-                       "scale the loss in the function, and divide its gradients", "loss scaling by the optimizer");
+                       "scale the loss in the function, and divide its gradients",
+                       "loss scaling by the optimizer over parameter servers");
 }
 
 static artel_status declare(artel_optimizer *o, artel_variable *const *variables)
@@ -104,6 +111,23 @@ artel_status artel_optimizer_create_for_model(artel_strategy *s, const char *opt
     return artel_optimizer_create(s, optimizer, variables, count, out);
 }
 
+artel_value artel_graph_scale_loss(artel_graph *g, artel_optimizer *o, artel_value loss)
+{
+    if (!g || g->graph->status < 0) return ARTEL_NO_VALUE;
+    if (!o || !g->strategy || o->strategy != g->strategy)
+        return artel__graph_refuse(g, ARTEL_ERROR_INVALID, "scale_loss", "use an optimizer of the strategy that traces",
+                                   "the optimizer is %s", o ? "another strategy's" : "NULL");
+    if (!scales(&o->rule)) return loss;
+    artel__tape_entry *entry =
+        artel__tape_begin(g, &(artel__tape_entry){.kind = ARTEL__TAPE_SCALE_LOSS, .which = o->number}, &loss, 1);
+    struct artel__tape *tape = g->tape;
+    g->tape = NULL; /* what it is made of is no call of the program's */
+    artel_value scale = artel__graph_give(g, artel__optimizer_scale(&o->rule, g->graph, &o->slots));
+    loss = artel_graph_binary(g, "multiply", loss, scale);
+    g->tape = tape;
+    return artel__tape_gave(g, entry, loss);
+}
+
 void artel_graph_minimise(artel_graph *g, artel_optimizer *o, artel_value target)
 {
     if (!g || g->graph->status < 0) return;
@@ -119,6 +143,7 @@ void artel_graph_minimise(artel_graph *g, artel_optimizer *o, artel_value target
         return;
     }
     for (size_t i = 0; i < count; i++) value[i] = artel_graph_variable(g, o->variable[i]);
+    target = artel_graph_scale_loss(g, o, target);
     if (artel_graph_gradients(g, target, value, o->count, value + count) == ARTEL_OK)
         artel_graph_apply(g, o, value + count, o->count);
 }

@@ -41,6 +41,7 @@ static artel_status open_replica(artel_function *f, int index)
     replica->buffer = artel__arena_alloc(&f->place, (size_t)f->fed + 1, sizeof *replica->buffer);
     replica->bytes = artel__arena_alloc(&f->place, (size_t)f->fed + 1, sizeof *replica->bytes);
     replica->start = artel__arena_alloc(&f->place, (size_t)s->options.shards + 1, sizeof *replica->start);
+    replica->step = artel__arena_alloc(&f->place, (size_t)f->applies + 1, sizeof *replica->step);
     ARTEL_TRY(artel__arena_status(&f->place));
     for (int i = 0; i < f->fed; i++) {
         const artel__function_argument *a = &f->argument[i];

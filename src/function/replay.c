@@ -151,6 +151,30 @@ static artel_status play_apply(const played *p)
     return ARTEL_OK;
 }
 
+static artel_status play_metric(const played *p)
+{
+    p->out[0] = artel__graph_metric(p->graph, p->entry->name, &p->entry->shape, p->in);
+    return ARTEL_OK;
+}
+
+static artel_status play_mask(const played *p)
+{
+    p->out[0] = artel_graph_mask(p->graph, p->in[0]);
+    return ARTEL_OK;
+}
+
+static artel_status play_model_losses(const played *p)
+{
+    p->out[0] = artel_graph_model_losses(p->graph, p->replay->model[p->entry->which]);
+    return ARTEL_OK;
+}
+
+static artel_status play_scale_loss(const played *p)
+{
+    p->out[0] = artel_graph_scale_loss(p->graph, p->replay->optimizer[p->entry->which], p->in[0]);
+    return ARTEL_OK;
+}
+
 static artel_status play_custom(const played *p)
 {
     const artel_operation *operation = artel__extension_find(p->graph->ctx, ARTEL__EXTENSION_OPERATION, p->entry->name);
@@ -245,16 +269,30 @@ static const struct {
     play_fn *play; /* NULL: not a call */
     int inputs, outputs;
 } plays[ARTEL__TAPE_KINDS] = {
-    [ARTEL__TAPE_OP] = {play_op, ANY, ANY},       [ARTEL__TAPE_CONSTANT] = {play_constant, 0, 1},
-    [ARTEL__TAPE_NUMBER] = {play_number, 0, 1},   [ARTEL__TAPE_VARIABLE] = {play_variable, 0, 1},
-    [ARTEL__TAPE_CALL] = {play_call, ANY, ANY},   [ARTEL__TAPE_LOSS] = {play_loss, 2, 1},
-    [ARTEL__TAPE_DROPOUT] = {play_dropout, 1, 1}, [ARTEL__TAPE_UNIFORM] = {play_uniform, 1, 1},
-    [ARTEL__TAPE_NORMAL] = {play_normal, 1, 1},   [ARTEL__TAPE_REDUCE] = {play_reduce, 1, 1},
-    [ARTEL__TAPE_GATHER] = {play_gather, 1, 1},   [ARTEL__TAPE_GRADIENTS] = {play_gradients, ANY, ANY},
-    [ARTEL__TAPE_ASSIGN] = {play_assign, 1, 0},   [ARTEL__TAPE_APPLY] = {play_apply, ANY, 0},
-    [ARTEL__TAPE_WORDS] = {play_words, 0, 1},     [ARTEL__TAPE_ASSIGN_WORDS] = {play_assign_words, 1, 0},
-    [ARTEL__TAPE_CUSTOM] = {play_custom, ANY, 1}, [ARTEL__TAPE_CHOOSE] = {play_choose, 1, ANY},
-    [ARTEL__TAPE_LOOP] = {play_loop, ANY, ANY},   [ARTEL__TAPE_SCAN] = {play_scan, ANY, ANY},
+    [ARTEL__TAPE_OP] = {play_op, ANY, ANY},
+    [ARTEL__TAPE_CONSTANT] = {play_constant, 0, 1},
+    [ARTEL__TAPE_NUMBER] = {play_number, 0, 1},
+    [ARTEL__TAPE_VARIABLE] = {play_variable, 0, 1},
+    [ARTEL__TAPE_CALL] = {play_call, ANY, ANY},
+    [ARTEL__TAPE_LOSS] = {play_loss, 2, 1},
+    [ARTEL__TAPE_DROPOUT] = {play_dropout, 1, 1},
+    [ARTEL__TAPE_UNIFORM] = {play_uniform, 1, 1},
+    [ARTEL__TAPE_NORMAL] = {play_normal, 1, 1},
+    [ARTEL__TAPE_REDUCE] = {play_reduce, 1, 1},
+    [ARTEL__TAPE_GATHER] = {play_gather, 1, 1},
+    [ARTEL__TAPE_GRADIENTS] = {play_gradients, ANY, ANY},
+    [ARTEL__TAPE_ASSIGN] = {play_assign, 1, 0},
+    [ARTEL__TAPE_APPLY] = {play_apply, ANY, 0},
+    [ARTEL__TAPE_WORDS] = {play_words, 0, 1},
+    [ARTEL__TAPE_ASSIGN_WORDS] = {play_assign_words, 1, 0},
+    [ARTEL__TAPE_CUSTOM] = {play_custom, ANY, 1},
+    [ARTEL__TAPE_CHOOSE] = {play_choose, 1, ANY},
+    [ARTEL__TAPE_MASK] = {play_mask, 1, 1},
+    [ARTEL__TAPE_MODEL_LOSSES] = {play_model_losses, 0, 1},
+    [ARTEL__TAPE_SCALE_LOSS] = {play_scale_loss, 1, 1},
+    [ARTEL__TAPE_METRIC] = {play_metric, 3, 1},
+    [ARTEL__TAPE_LOOP] = {play_loop, ANY, ANY},
+    [ARTEL__TAPE_SCAN] = {play_scan, ANY, ANY},
 };
 
 static artel_status play_one(artel__replay *r, artel_graph *g, const artel__tape_entry *e)

@@ -5,6 +5,7 @@
  * others that all went well, hands out its results and applies. Between these nothing changes, so a failed run leaves
  * every variable as it was.
  */
+#include <math.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -175,23 +176,31 @@ static void enter(const artel_strategy *s, int index, artel__member_phase phase)
     if (activity) artel__mesh_enter(activity, phase, artel__now_ns());
 }
 
+/* The step as an optimizer sees it; NULL: as a function without any. */
+static artel__step step_of(const call *c, const artel__function_replica *replica, const artel_optimizer *o)
+{
+    const artel_strategy *s = c->function->strategy;
+    return (artel__step){.fold = &replica->fold,
+                         .seed = s->options.seed,
+                         .batch = (uint64_t)s->runs,
+                         .iteration = o ? o->iterations : 0,
+                         .learning_rate = !o            ? 0
+                                          : o->rate > 0 ? o->rate
+                                                        : artel__schedule_rate(&o->rule.schedule, o->iterations),
+                         .training = c->function->training};
+}
+
 static artel_status compute(const call *c, artel__function_replica *replica, int index)
 {
     artel_function *f = c->function;
     artel_strategy *s = f->strategy;
-    const artel_optimizer *o = f->applied;
     int32_t first = artel__function_first_shard(f, index), count = artel__function_first_shard(f, index + 1) - first;
     artel__fold_plan_make(&replica->fold, (int32_t)s->options.shards, first, count, c->rows, replica->start);
     copy_in(c, replica);
     enter(s, index, ARTEL__MEMBER_COMPUTE);
-    artel__step step = {.fold = &replica->fold,
-                        .seed = s->options.seed,
-                        .batch = (uint64_t)s->runs,
-                        .iteration = o ? o->iterations : 0,
-                        .learning_rate = !o            ? 0
-                                         : o->rate > 0 ? o->rate
-                                                       : artel__schedule_rate(&o->rule.schedule, o->iterations),
-                        .training = f->training};
+    artel__step step = step_of(c, replica, f->applies > 0 ? f->applied[0] : NULL);
+    for (int i = 1; i < f->applies; i++) replica->step[i - 1] = step_of(c, replica, f->applied[i]);
+    step.others = replica->step;
     const artel__comm *comm = s->group ? artel__group_comm(s->group, index) : NULL;
     artel_status status = artel__execution_compute(replica->run, &step, (const void *const *)replica->buffer);
     replica->faulted = status == ARTEL_OK && artel__execution_fault(replica->run)->node >= 0;
@@ -365,6 +374,20 @@ artel_status artel_function_run_checked(artel_function *f, const artel_function_
     return artel_function_run(f, c->inputs, c->input_count, c->outputs, c->output_count);
 }
 
+/* Whether the optimizer that scales its loss has stepped: its gradients were finite. */
+static bool took_step(const artel_function *f)
+{
+    for (int r = 0; r < f->strategy->plan.replicas; r++) {
+        if (f->replica[r].applied) return isfinite(*(const double *)artel__execution_read(f->replica[r].run, f->gate));
+    }
+    return true;
+}
+
+static void count_steps(const artel_function *f)
+{
+    for (int i = 0; i < f->applies; i++) f->applied[i]->iterations += f->applied[i] != f->scaling || took_step(f);
+}
+
 artel_status artel_function_run(artel_function *f, const artel_array *inputs, int input_count,
                                 const artel_array *outputs, int output_count)
 {
@@ -377,7 +400,7 @@ artel_status artel_function_run(artel_function *f, const artel_array *inputs, in
     ARTEL_TRY(artel__loop_may_run(f->strategy));
     ARTEL_TRY(artel__function_execute(f, inputs, outputs, rows));
     if (f->writes) f->strategy->runs++;
-    if (f->applied) f->applied->iterations++;
+    count_steps(f);
     if (f->writes) artel__loop_ran(f->strategy);
     return ARTEL_OK;
 }

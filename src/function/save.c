@@ -30,8 +30,8 @@ static void mark(uses *u, const artel_strategy *s, const artel_function *f)
     for (const artel__tape_entry *e = f->tape->first; e; e = e->next) {
         if (e->kind == ARTEL__TAPE_VARIABLE || e->kind == ARTEL__TAPE_ASSIGN) u->variable[e->which] = 1;
         if (e->kind == ARTEL__TAPE_WORDS || e->kind == ARTEL__TAPE_ASSIGN_WORDS) u->words[e->which] = 1;
-        if (e->kind == ARTEL__TAPE_CALL) u->model[e->which] = 1;
-        if (e->kind == ARTEL__TAPE_APPLY) u->optimizer[e->which] = 1;
+        if (e->kind == ARTEL__TAPE_CALL || e->kind == ARTEL__TAPE_MODEL_LOSSES) u->model[e->which] = 1;
+        if (e->kind == ARTEL__TAPE_APPLY || e->kind == ARTEL__TAPE_SCALE_LOSS) u->optimizer[e->which] = 1;
     }
     for (const artel_optimizer *o = s->optimizer; o; o = o->next) {
         for (int i = 0; u->optimizer[o->number] && i < o->count; i++) u->variable[o->variable[i]->index] = 1;

@@ -139,7 +139,7 @@ static bool crosses_rows(const artel_function *f)
 /* An element depends on itself alone, and is asked for any number of times. */
 static artel_status check_function(const artel__stage *stage, const artel_function *f)
 {
-    if (f->writes || f->applied)
+    if (f->writes || f->applies > 0)
         return artel__stage_wrong(stage, "save one that only reads variables",
                                   "'%s' changes variables, so that elements would depend on those before", f->name);
     if (f->outputs == 0) return artel__stage_wrong(stage, "save one with outputs", "'%s' gives nothing", f->name);

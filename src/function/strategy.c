@@ -142,6 +142,18 @@ static bool same_name(const char *a, const char *b)
     return *a == *b;
 }
 
+const char *artel__strategy_named(const artel_strategy *s, const char *name)
+{
+    const char *found = NULL;
+    for (int i = 0; i < s->variables.count; i++) {
+        if (same_name(s->variables.item[i].name, name)) found = s->variables.item[i].name;
+    }
+    for (const artel_variable *v = s->words; v; v = v->next) {
+        if (same_name(artel__words_name(v->words), name)) found = artel__words_name(v->words);
+    }
+    return found;
+}
+
 static artel_status check_name(artel_strategy *s, const char *name)
 {
     size_t length = name ? strlen(name) : 0;
@@ -151,13 +163,7 @@ static artel_status check_name(artel_strategy *s, const char *name)
     if (length > MOST_NAME || artel__utf8_valid(name, length) != length)
         return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "variable options", "write at most 1000 bytes of UTF-8",
                            "the variable's name has %zu bytes, or they are no UTF-8", length);
-    const char *other = NULL;
-    for (int i = 0; i < s->variables.count; i++) {
-        if (same_name(s->variables.item[i].name, name)) other = s->variables.item[i].name;
-    }
-    for (const artel_variable *v = s->words; v; v = v->next) {
-        if (same_name(artel__words_name(v->words), name)) other = artel__words_name(v->words);
-    }
+    const char *other = artel__strategy_named(s, name);
     if (!other) return ARTEL_OK;
     return artel__fail(s->ctx, ARTEL_ERROR_INVALID, name, "give each variable a name of its own",
                        "this variable exists%s", strcmp(other, name) ? ", but for dots and slashes" : "");

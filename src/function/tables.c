@@ -70,8 +70,8 @@ static void add_table(artel_function *f, int v, int *table)
     if (t->graph.status < 0) return;
     *table = t->count;
     t->item[t->count++] = (artel__table_read){.variable = v,
-                                         .token = artel__graph_keep(&t->graph, rows.token),
-                                         .number = artel__graph_keep(&t->graph, rows.count)};
+                                              .token = artel__graph_keep(&t->graph, rows.token),
+                                              .number = artel__graph_keep(&t->graph, rows.count)};
 }
 
 artel_status artel__tables_find(artel_function *f)

@@ -17,7 +17,10 @@ typedef enum artel__tape_kind {
     ARTEL__TAPE_VARIABLE,
     ARTEL__TAPE_WORDS, /* a variable of strings */
     ARTEL__TAPE_CALL,
+    ARTEL__TAPE_MASK,
+    ARTEL__TAPE_MODEL_LOSSES,
     ARTEL__TAPE_LOSS,
+    ARTEL__TAPE_METRIC,
     ARTEL__TAPE_DROPOUT,
     ARTEL__TAPE_UNIFORM,
     ARTEL__TAPE_NORMAL,
@@ -27,6 +30,7 @@ typedef enum artel__tape_kind {
     ARTEL__TAPE_ASSIGN,
     ARTEL__TAPE_ASSIGN_WORDS,
     ARTEL__TAPE_APPLY,
+    ARTEL__TAPE_SCALE_LOSS,
     ARTEL__TAPE_CUSTOM,
     ARTEL__TAPE_CHOOSE,
     ARTEL__TAPE_LOOP,
@@ -38,12 +42,12 @@ typedef enum artel__tape_kind {
 
 typedef struct artel__tape_entry {
     artel__tape_kind kind;
-    const char *name;     /* of an operation, a loss (or its record) */
+    const char *name;     /* of an operation, a loss, a metric (or its record) */
     const char *settings; /* of an operation, as they were given; NULL: none */
     int which;  /* the number of a variable, a model, an optimizer; a reduction; rounds of a loop; axis of a scan */
     int states; /* of a scan */
     artel_dtype dtype;    /* of a constant */
-    artel_shape shape;    /* of a constant, of random numbers */
+    artel_shape shape;    /* of a constant, of random numbers, of a metric's predictions */
     const void *elements; /* of a constant; in the graph's arena */
     double number[2];     /* a rate, bounds, a deviation */
     bool flag;            /* shared random numbers; a scan in reverse */

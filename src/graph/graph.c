@@ -185,6 +185,7 @@ artel__value_id artel__graph_add(artel__graph *graph, const artel__op_def *op, c
                           .phase = graph->phase,
                           .gated = graph->gating && graph->phase == ARTEL__PHASE_APPLY,
                           .period = graph->phase == ARTEL__PHASE_APPLY ? graph->period : 1,
+                          .optimizer = graph->optimizer,
                           .precision = graph->precision,
                           .inputs = count,
                           .outputs = infer.outputs,

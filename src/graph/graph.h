@@ -70,6 +70,7 @@ typedef struct artel__node {
     artel__phase phase;
     bool gated;            /* APPLY: passed over when the graph's gate is not finite */
     int64_t period;        /* APPLY: run only in the last of so many steps; 1: in each */
+    int optimizer;         /* whose iterations and rate it reads (artel__step.others); 0: those of the step itself */
     artel_dtype precision; /* graph->precision when it was added; its gradient is computed in the same */
     bool again;            /* repeats a forward node whose result was dropped (recompute.h) */
     int inputs, outputs;
@@ -154,6 +155,7 @@ typedef struct artel__graph {
     artel__arithmetic arithmetic; /* of products of two bfloat16 operands; set before the graph is used */
     bool gating;                  /* APPLY nodes being added are gated */
     int64_t period;               /* of the APPLY nodes being added */
+    int optimizer;                /* of the nodes being added */
     artel__value_id extra; /* ROW float32 scalar: what layers add to the loss of a row; ARTEL__NO_VALUE: nothing */
     artel__value_id
         gate;            /* GLOBAL float64 scalar, computed before the APPLY phase; ARTEL__NO_VALUE: nothing is gated */

@@ -25,7 +25,15 @@ typedef struct artel__step {
     double learning_rate; /* of this step, from the schedule */
     bool training;
     const artel__held_rows *held; /* by variable: rows that embeddings read in place of tables; NULL: tables are here */
+    const struct artel__step *others; /* of functions that step several optimizers: this step as those beside the first
+                                         see it, by node.optimizer - 1; NULL: there are none */
 } artel__step;
+
+/* As the node sees it: with the iterations and the rate of its optimizer. */
+static inline const artel__step *artel__step_of(const artel__step *step, const artel__node *node)
+{
+    return node->optimizer > 0 && step->others ? &step->others[node->optimizer - 1] : step;
+}
 
 /* A fault found inside a kernel (an index out of range): the smallest row of the first node that found one, so that
  * the report does not depend on threads. */

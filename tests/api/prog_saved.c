@@ -24,6 +24,7 @@ static artel_strategy *strategy;
 static artel_model *model;
 static artel_variable *total, *counts, *rows_seen; /* the last is on_read */
 static artel_optimizer *optimizer;
+static artel_metric *distance; /* its accumulators are a variable */
 static artel_cluster *cluster;
 static uint64_t seen_in[8]; /* by round */
 
@@ -64,7 +65,7 @@ static const artel_operation cube = {sizeof cube, "cube", infer_cube, compute_cu
 
 /* -- functions -- */
 
-/* A step of Adam on the model, with dropout and moving statistics; penalty by a second derivative. */
+/* A step of Adam on the model, with dropout and moving statistics, penalties, a mask and a scaled loss. */
 static artel_status trace_step(void *user, artel_graph *g, const artel_value *in, artel_value *out)
 {
     artel_variable *const *variables;
@@ -72,13 +73,17 @@ static artel_status trace_step(void *user, artel_graph *g, const artel_value *in
     int count;
     (void)user;
     artel_graph_call(g, model, in, 1, &y, 1);
-    out[0] = artel_graph_reduce(g, ARTEL_REDUCTION_MEAN, artel_graph_loss(g, "mse", in[1], y));
+    artel_value loss = artel_graph_loss(g, "mse", in[1], y), mask = artel_graph_mask(g, y);
+    loss = artel_graph_binary(g, "multiply", loss, artel_graph_op(g, "cast", &mask, 1, "{\"dtype\": \"float32\"}"));
+    loss = artel_graph_reduce(g, ARTEL_REDUCTION_MEAN, loss);
+    out[0] = artel_graph_binary(g, "add", loss, artel_graph_model_losses(g, model));
     must(artel_strategy_variables(strategy, model, false, &variables, &count), "variables");
     for (int i = 0; i < count; i++) wanted[i] = artel_graph_variable(g, variables[i]);
-    artel_graph_gradients(g, out[0], wanted, count, gradient);
+    artel_graph_gradients(g, artel_graph_scale_loss(g, optimizer, out[0]), wanted, count, gradient);
     artel_graph_apply(g, optimizer, gradient, count);
     artel_value old = artel_graph_variable(g, total);
     artel_graph_assign(g, total, artel_graph_binary(g, "add", old, out[0]));
+    artel_graph_update_metric(g, distance, in[1], y, ARTEL_NO_VALUE);
     return artel_graph_status(g);
 }
 
@@ -183,7 +188,8 @@ static void make_model(void)
 {
     artel_builder *b;
     must(artel_sequential_create(ctx, "net", ARTEL_DTYPE_FLOAT32, &(artel_shape){1, {WIDTH}}, &b), "sequential");
-    artel_layer_dense(b, &(artel_dense_options){.units = 6, .activation = "gelu"});
+    artel_layer_add(b, "Masking", "{\"mask_value\": 0.0}");
+    artel_layer_dense(b, &(artel_dense_options){.units = 6, .activation = "gelu", .kernel_regularizer = "l2"});
     artel_layer_batch_normalization(b, NULL);
     artel_layer_dropout(b, &(artel_dropout_options){.rate = 0.3});
     artel_layer_dense(b, &(artel_dense_options){.units = WIDTH});
@@ -220,7 +226,9 @@ static void make_all(void)
     v.aggregation = "sum";
     must(artel_variable_create(strategy, &v, &rows_seen), "variable");
     must(artel_strategy_variables(strategy, model, false, &variables, &count), "variables");
-    must(artel_optimizer_create(strategy, "adam:learning_rate=0.02", variables, count, &optimizer), "optimizer");
+    must(artel_optimizer_create(strategy, "adam:learning_rate=0.02,loss_scale_factor=8", variables, count, &optimizer),
+         "optimizer");
+    must(artel_metric_create(strategy, "mae", &(artel_shape){1, {WIDTH}}, &distance), "metric");
     const artel_argument rows = {.name = "y", .shape = {1, {WIDTH}}}, shared = {.name = "scale", .shared = true};
     make("step", trace_step, &rows, 1, true);
     make("predict", trace_predict, NULL, 1, false);
@@ -288,13 +296,16 @@ static void run_on(int from, int to)
     must(artel_strategy_loop(strategy, to - from, run_round, &from), "loop");
     must(artel_strategy_set_units(strategy, 0), "units");
     for (int round = from; round < to; round++) seen = seen * 1099511628211u + seen_in[round];
-    double values[2 * WIDTH + 1];
+    double values[2 * WIDTH + 3];
+    artel_variable *sums;
     must(artel_strategy_variable(strategy, "total", &total), "total");
     must(artel_variable_read_as(total, ARTEL_DTYPE_FLOAT64, values, 1), "total");
     must(artel_strategy_variable(strategy, "counts", &counts), "counts");
     must(artel_variable_read_as(counts, ARTEL_DTYPE_FLOAT64, values + 1, WIDTH), "counts");
     must(artel_strategy_variable(strategy, "rows", &rows_seen), "rows");
     must(artel_variable_read_as(rows_seen, ARTEL_DTYPE_FLOAT64, values + 1 + WIDTH, WIDTH), "rows");
+    must(artel_strategy_variable(strategy, "metrics/mae", &sums), "metric");
+    must(artel_variable_read_as(sums, ARTEL_DTYPE_FLOAT64, values + 1 + 2 * WIDTH, 2), "metric");
     for (size_t i = 0; i < sizeof values; i++) seen = seen * 1099511628211u + ((const unsigned char *)values)[i];
     char digest[65];
     must(artel_strategy_model(strategy, 0, &model), "model");

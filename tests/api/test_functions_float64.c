@@ -308,16 +308,11 @@ static void test_refused(void **state)
     artel_strategy *s = make_strategy(ctx, &forms[0]);
     artel_variable_options v = ARTEL_VARIABLE_OPTIONS_INIT;
     artel_variable *w;
-    artel_optimizer *optimizer;
     (void)state;
     v.name = "w";
     v.dtype = ARTEL_DTYPE_INT32;
     assert_int_equal(artel_variable_create(s, &v, &w), ARTEL_ERROR_UNSUPPORTED);
     assert_non_null(strstr(artel_context_error(ctx)->what, "int32"));
-    v.dtype = ARTEL_DTYPE_FLOAT64;
-    api_ok(ctx, artel_variable_create(s, &v, &w));
-    assert_int_equal(artel_optimizer_create(s, "sgd:loss_scale_factor=2.0", &w, 1, &optimizer),
-                     ARTEL_ERROR_UNSUPPORTED);
     artel_strategy_destroy(s);
     artel_context_destroy(ctx);
 }

@@ -352,7 +352,7 @@ static void save_and_go_on(int tasks, int then)
     play(&s, t);
     for (int i = 0; i < count; i++) {
         expect(&t[i], ARTEL_ERROR_PREEMPTED);
-        assert_true(t[i].units > ASKED_AT && t[i].units < UNITS);
+        assert_true(t[i].units >= ASKED_AT && t[i].units < UNITS); /* the word may come before the unit is done */
         assert_true(t[i].units == t[0].units && t[i].value == t[0].value && t[i].parts_read == t[0].parts_read);
         writers += t[i].writes;
     }

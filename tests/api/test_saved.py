@@ -76,7 +76,7 @@ def parted():
     expect([one["name"] for one in record["functions"]] == ["predict"] and record["optimizers"] == [], record["functions"])
     expect([sorted(item) for item in record["items"]] == [["model", "weights"]], [sorted(item) for item in record["items"]])
     record, _ = parts()
-    expect([item["name"] for item in record["items"] if "name" in item] == ["total", "counts", "rows"], "a variable that nothing uses was saved")
+    expect([item["name"] for item in record["items"] if "name" in item] == ["total", "counts", "rows", "metrics/mae"], "a variable that nothing uses was saved")
     status, said = attempt([path])[0]
     expect(status == 0 and "predict 0" in said and "step" not in said, status, said)
 

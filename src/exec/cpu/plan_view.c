@@ -23,7 +23,7 @@ void artel__plan_args(const artel__plan *plan, const artel__run *run, int32_t in
                               .node = node,
                               .node_index = index,
                               .attributes = node->attributes,
-                              .step = step,
+                              .step = artel__step_of(step, node),
                               .in = in,
                               .out = out,
                               .half = plan->half,

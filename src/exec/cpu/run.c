@@ -166,7 +166,7 @@ static bool shut(const artel__run *run, int32_t index, const artel__step *step)
     const artel__graph *graph = run->plan->graph;
     const artel__node *node = &graph->node[index];
     if (node->gated && graph->gate >= 0 && !isfinite(*(const double *)run->pointer[graph->gate])) return true;
-    return node->period > 1 && (step->iteration + 1) % node->period != 0;
+    return node->period > 1 && (artel__step_of(step, node)->iteration + 1) % node->period != 0;
 }
 
 /* Where the replicas have the blocks that the node adds up itself. */

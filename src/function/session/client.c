@@ -234,7 +234,7 @@ static artel_status hear(run *r, int task)
     if (status == ARTEL_OK) status = take_answers(r, &moved);
     ARTEL_TRY(status);
     ARTEL_TRY(artel__lane_take(&peer->ask, &peer->verdict, &head));
-    artel_optimizer *o = r->plan->function->applied;
+    artel_optimizer *o = artel__function_optimizer(r->plan->function);
     if (o && (int64_t)head.b > o->iterations) o->iterations = (int64_t)head.b;
     return artel__lane_done(&peer->ask, &peer->verdict);
 }
@@ -298,7 +298,7 @@ static artel_status find_plan(run *r, artel_function *f)
 static artel_status run_it(run *r, artel_function *f)
 {
     artel_session *s = r->session;
-    const artel_optimizer *o = f->applied;
+    const artel_optimizer *o = artel__function_optimizer(f);
     ARTEL_TRY(find_plan(r, f));
     ARTEL_TRY(take_feeds(r));
     ARTEL_TRY(artel__placed_sit(s));

@@ -170,7 +170,7 @@ static artel_status send_results(artel__placed_plan *p, const artel__placed_part
 static void set_step(artel__placed_plan *p, const artel__placed_start *start)
 {
     artel_strategy *s = p->session->strategy;
-    const artel_optimizer *o = p->function->applied;
+    const artel_optimizer *o = artel__function_optimizer(p->function);
     int32_t shards = (int32_t)s->options.shards;
     int64_t iteration =
         o && o->iterations > start->iteration ? o->iterations : start->iteration; /* other clients have made steps */
@@ -222,7 +222,7 @@ artel_status artel__placed_advance(artel__placed_plan *p, bool *moved)
 
 void artel__placed_commit(artel__placed_plan *p)
 {
-    artel_optimizer *o = p->function->applied;
+    artel_optimizer *o = artel__function_optimizer(p->function);
     if (o && o->iterations > p->step.iteration) { /* another client's step came in between */
         p->step.iteration = o->iterations;
         if (o->rate <= 0) p->step.learning_rate = artel__schedule_rate(&o->rule.schedule, o->iterations);

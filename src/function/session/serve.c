@@ -114,7 +114,8 @@ static artel_status do_verdict(artel_session *s, int task, artel__lane_slot *slo
         peer->unanswered = NULL;
     }
     if (p && p->computed && head->op == ARTEL__PLACED_COMMIT) artel__placed_commit(p);
-    if (p && p->function->applied) out.b = (uint64_t)p->function->applied->iterations;
+    const artel_optimizer *o = p ? artel__function_optimizer(p->function) : NULL;
+    if (o) out.b = (uint64_t)o->iterations;
     if (p) artel__placed_drop(p);
     peer->plan = NULL;
     return answer(s, task, slot, &out, NULL, 0);
