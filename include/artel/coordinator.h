@@ -19,6 +19,9 @@
  * reach each variable once all the same, for servers know what they have applied. A closure is not atomic: of one whose
  * worker dies some variables may be written before others.
  *
+ * With ps_copies of the strategy each variable is at several servers, and one that is lost costs nothing either: a copy
+ * goes on, and nothing is raised. What is said of a lost server below is of the last that has a variable.
+ *
  * Threads: a coordinator belongs to the thread of its context; it has one of its own, which talks to the other tasks.
  */
 #ifndef ARTEL_COORDINATOR_H

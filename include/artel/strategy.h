@@ -41,6 +41,7 @@ typedef struct artel_strategy_options {
      * "auto" kernels are "fixed", for functions come later. Not over parameter servers, and not for sessions. */
     const char *device, *plugin, *device_precision, *device_kernels, *device_launches, *device_reduce, *device_memory;
     const char *ps_partitioner; /* of parameter-server, as in artel_fit_options: how variables are cut; NULL: "none" */
+    int64_t ps_copies;          /* of parameter-server: servers that have each variable, at most 3; 0: 1 */
 } artel_strategy_options;
 
 #ifdef __cplusplus

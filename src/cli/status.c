@@ -270,7 +270,11 @@ static void print_servers(const json_t *servers)
     const json_t *part, *staleness = json_object_get(servers, "staleness"),
                         *traffic = json_object_get(servers, "traffic");
     size_t i;
-    if (json_object_get(servers, "queue")) {
+    bool closures = flag(servers, "closures");
+    if (closures)
+        artel__show(stdout, "closures over parameter servers: %lld wait, %lld are out, %lld were given out again\n",
+                    number(servers, "queue"), number(servers, "out"), number(servers, "again"));
+    if (!closures && json_object_get(servers, "queue")) {
         artel__show(stdout, "parameter servers, ");
         print_text(servers, "consistency", 0);
         artel__show(stdout, ", placed by ");

@@ -21,14 +21,15 @@ enum {
     ARTEL__MOST_MEMBERS = 256
 };
 
-/* Values are part of the wire format. `install` is the number of the coordinator's life in all but ASK and those of
- * workers to the chief. */
+/* Values are part of the wire format. Of calls about a part its number is in the lowest 8 bits of b; above them, of
+ * COPY and INSTALL, the epoch. `install` is the number of the coordinator's life in all but ASK and those of workers to
+ * the chief. */
 typedef enum artel__closure_op {
     ARTEL__CLOSURE_TICKET = 1, /* worker -> chief: give me one. Answer: part: the function; item: its number; a: rows;
-                                  b: 1 + data; inputs, then the number of the run */
+                                  b: 1 + data; inputs, the number of the run, heads */
     ARTEL__CLOSURE_RESULT =
         2, /* outputs, or a failure; and give me the next. a: ns it took, b: ns to plan it; position: rows */
-    ARTEL__CLOSURE_ASK = 3, /* chief -> server: a: its life. Answer: a: the server's; position: its updates */
+    ARTEL__CLOSURE_ASK = 3, /* chief -> server: a: its life; b: 0: it begins. Answer: a of artel__owned_held */
     ARTEL__CLOSURE_READ =
         4, /* worker -> server: what a function reads; position: known already; tokens of tables. Answer: position, the
               variables that are no tables, unless they are known; rows of tables */
@@ -37,7 +38,13 @@ typedef enum artel__closure_op {
     ARTEL__CLOSURE_STORE = 7,   /* piece `part` is now this */
     ARTEL__CLOSURE_KEEP = 8,    /* all that it owns. Answer: a: bytes */
     ARTEL__CLOSURE_RESTORE = 9, /* all that it owns is now this */
-    ARTEL__CLOSURE_END = 10
+    ARTEL__CLOSURE_END = 10,
+    ARTEL__CLOSURE_ASSIGN = 11,  /* chief -> server: head (position: 1) or copy of a part; a: epoch; item: 1 + rank of
+                                    each  copy, 16 bits each */
+    ARTEL__CLOSURE_COPY = 12,    /* chief -> head: give the part to the server of rank `item`, for the epoch in b */
+    ARTEL__CLOSURE_INSTALL = 13, /* head -> server: all of a part. item: its life; position: version; a: updates; rate:
+                                    the number before which all closures are done, in its bits */
+    ARTEL__CLOSURE_FORWARD = 14  /* head -> copy: what `flags` says, at version `position` */
 } artel__closure_op;
 
 enum {
@@ -47,6 +54,11 @@ enum {
     ARTEL__CLOSURE_OVER = 3,  /* there are no more closures */
     ARTEL__CLOSURE_FAILED = 4 /* RESULT: an artel_error follows */
 };
+
+/* A part that a server has: an answer. */
+typedef struct artel__owned_held {
+    uint64_t part, life, epoch, version, updates;
+} artel__owned_held;
 
 /* This task among those of a generation. */
 typedef struct artel__closure_job {
@@ -91,8 +103,16 @@ artel_status artel__row_lists_make(artel__arena *arena, const artel_function *fu
                                    artel__row_lists *out);
 /* Bytes of an output, of so many rows. */
 size_t artel__output_bytes(const artel_function *function, int output, int64_t rows);
+/* Behind the inputs of a closure: the number of its run, and the rank of the head of each part. */
+static inline size_t artel__closure_heads(const artel_strategy *strategy)
+{
+    return (size_t)strategy->servers * sizeof(int32_t);
+}
 /* Most bytes of any message between these tasks. */
 size_t artel__closure_most(const artel_strategy *strategy);
+
+/* Of the variables of a part. */
+int64_t artel__part_bytes(const artel_strategy *strategy, int part);
 
 /* -- what a server owns (book.c) -- */
 

@@ -41,25 +41,6 @@ artel_function *artel__closure_function(const artel_strategy *s, uint32_t number
     return f;
 }
 
-int artel__update_parts(const artel__update *u, const artel__owned_piece *piece, size_t bytes[3])
-{
-    int count = 0;
-    size_t whole = (size_t)piece->count * sizeof(float);
-    bytes[count++] = whole;
-    if (artel__update_has_second(u)) bytes[count++] = whole;
-    if (u->kept_norm >= 0) bytes[count++] = sizeof(double);
-    return count;
-}
-
-const artel__owned_piece *artel__closure_piece(const artel_strategy *s, int variable, int part, int *piece)
-{
-    if (*piece < s->first_piece[variable]) *piece = s->first_piece[variable];
-    for (; *piece < s->first_piece[variable + 1]; ++*piece) {
-        if (s->piece[*piece].part == part) return &s->piece[(*piece)++];
-    }
-    return NULL;
-}
-
 /* Of a whole batch. */
 static size_t function_bytes(const artel_function *f)
 {
@@ -79,7 +60,8 @@ size_t artel__closure_most(const artel_strategy *s)
         size_t bytes = function_bytes(f);
         if (bytes > most) most = bytes;
     }
-    return s->variables.bytes * (ARTEL__APPLY_SLOTS + 3) + padding + most + (1 << 16);
+    size_t bits = (size_t)1 << 26; /* of closures that a part has (owned.c) */
+    return s->variables.bytes * (ARTEL__APPLY_SLOTS + 3) + padding + most + bits;
 }
 
 size_t artel__output_bytes(const artel_function *f, int i, int64_t rows)
@@ -98,10 +80,10 @@ static artel_status begin(artel_strategy *s)
     int length =
         snprintf(facts, sizeof facts,
                  "version of artel=%s\npass=closures\nprogram=%.32s\nbatch size=%lld\nseed=%llu\narithmetic=%s\n"
-                 "partitioner=%d:%lld:%lld\n",
+                 "partitioner=%d:%lld:%lld\ncopies=%d\n",
                  ARTEL_VERSION, hex, (long long)s->options.batch_size, (unsigned long long)s->options.seed,
                  artel__arithmetic_name(s->arithmetic), (int)s->partition.kind, (long long)s->partition.bytes,
-                 (long long)s->partition.shards);
+                 (long long)s->partition.shards, s->copies);
     if (length < 0 || (size_t)length >= sizeof facts) return ARTEL_ERROR_INTERNAL;
     artel__mesh_request request = {.facts = facts, .replicas = 1, .shards = ARTEL__MAX_SHARDS};
     return artel__mesh_begin(s->options.cluster, &request);

@@ -7,25 +7,27 @@
 
 #include "function/driver.h"
 
-artel_status artel__driver_ask(artel__driver *d, int server, const artel__lane_head *head,
-                               const artel__net_piece *piece, artel__lane_head *answer)
+artel_status artel__driver_ask(artel__driver *d, int rank, const artel__lane_head *head, const artel__net_piece *piece,
+                               artel__lane_head *answer)
 {
     const artel__closure_job *j = d->j;
-    artel__lane *lane = &d->client[j->server[server]].lane;
+    artel__lane *lane = &d->client[rank].lane;
     artel__lane_head mine = *head;
     if (mine.op != ARTEL__CLOSURE_ASK) mine.install = d->c->session;
     artel_status status = artel__lane_judge(artel__lane_call(lane, &d->call, &mine, piece, piece != NULL, d->most));
     if (status == ARTEL_OK) status = artel__closure_move(j);
     while (status == ARTEL_OK && !artel__slot_arrived(&d->call)) status = artel__closure_wait(j);
     if (status != ARTEL_OK) return status;
-    if (artel__lane_take(lane, &d->call, answer) < 0 || answer->flags != ARTEL__CLOSURE_OK)
-        return artel__driver_misfit(d, "a server");
+    if (artel__lane_take(lane, &d->call, answer) < 0) return artel__driver_misfit(d, "a server");
+    if (answer->flags == ARTEL__CLOSURE_STALE)
+        return artel__driver_fatal(d->c, ARTEL_ERROR_RUN, "another chief has taken the ps tasks over: this one ends");
+    if (answer->flags != ARTEL__CLOSURE_OK) return artel__driver_misfit(d, "a server");
     return ARTEL_OK;
 }
 
-artel_status artel__driver_asked(artel__driver *d, int server, artel_status status)
+artel_status artel__driver_asked(artel__driver *d, int rank, artel_status status)
 {
-    artel__lane *lane = &d->client[d->j->server[server]].lane;
+    artel__lane *lane = &d->client[rank].lane;
     if (status == ARTEL_OK) status = artel__lane_judge(artel__lane_done(lane, &d->call));
     artel__lane_withdraw(lane, &d->call);
     return status;
@@ -58,12 +60,13 @@ static void put_piece(artel__driver *d, const artel__owned_piece *p, const void 
 static artel_status read_piece(artel__driver *d, int piece, uint64_t order)
 {
     const artel__owned_piece *p = &d->c->strategy->piece[piece];
-    artel__lane_head answer, head = {.op = ARTEL__CLOSURE_FETCH, .part = (uint32_t)piece};
-    artel_status status = artel__driver_ask(d, p->part, &head, NULL, &answer);
+    int rank = d->c->heads[p->part];
+    artel__lane_head answer, head = {.op = ARTEL__CLOSURE_FETCH, .part = (uint32_t)piece, .b = (uint64_t)p->part};
+    artel_status status = artel__driver_ask(d, rank, &head, NULL, &answer);
     const void *data = status == ARTEL_OK ? artel__slot_data(&d->call, 0, 0, (size_t)p->count * sizeof(float)) : NULL;
     if (data) put_piece(d, p, data, order);
     if (status == ARTEL_OK && !data) status = artel__driver_misfit(d, "a server");
-    return artel__driver_asked(d, p->part, status);
+    return artel__driver_asked(d, rank, status);
 }
 
 /* What the caller, who waits, has put there; false: it waits no longer. */
@@ -89,8 +92,9 @@ static artel_status write_piece(artel__driver *d, int piece, uint64_t order)
         return artel__driver_fatal(c, ARTEL_ERROR_NO_MEMORY, "no memory for what is assigned");
     if (get_piece(d, p, copy, order)) {
         artel__net_piece all = {copy, bytes};
-        artel__lane_head answer, head = {.op = ARTEL__CLOSURE_STORE, .part = (uint32_t)piece};
-        status = artel__driver_asked(d, p->part, artel__driver_ask(d, p->part, &head, &all, &answer));
+        int rank = c->heads[p->part];
+        artel__lane_head answer, head = {.op = ARTEL__CLOSURE_STORE, .part = (uint32_t)piece, .b = (uint64_t)p->part};
+        status = artel__driver_asked(d, rank, artel__driver_ask(d, rank, &head, &all, &answer));
     }
     artel__free(c->ctx, copy);
     return status;
@@ -106,15 +110,15 @@ static artel_status each_piece(artel__driver *d, bool reads, int variable, uint6
     return status;
 }
 
-static artel_status take_image(artel__driver *d, int server, size_t bytes)
+static artel_status take_image(artel__driver *d, int part, size_t bytes)
 {
     artel_coordinator *c = d->c;
     const void *data = artel__slot_data(&d->call, 0, 0, bytes);
-    void *block = c->taken[server].image;
+    void *block = c->taken[part].image;
     if (!data) return artel__driver_misfit(d, "a server");
     if (artel__realloc(c->ctx, bytes, "coordinator", &block) < 0)
         return artel__driver_fatal(c, ARTEL_ERROR_NO_MEMORY, "no memory for what is kept");
-    c->taken[server] = (artel__kept){block, bytes};
+    c->taken[part] = (artel__kept){block, bytes};
     memcpy(block, data, bytes);
     return ARTEL_OK;
 }
@@ -135,10 +139,10 @@ static artel_status keep_all(artel__driver *d, uint64_t order)
     artel_coordinator *c = d->c;
     artel_status status = ARTEL_OK;
     for (int i = 0; i < c->strategy->servers && status == ARTEL_OK; i++) {
-        artel__lane_head answer, head = {.op = ARTEL__CLOSURE_KEEP};
-        status = artel__driver_ask(d, i, &head, NULL, &answer);
+        artel__lane_head answer, head = {.op = ARTEL__CLOSURE_KEEP, .b = (uint64_t)i};
+        status = artel__driver_ask(d, c->heads[i], &head, NULL, &answer);
         if (status == ARTEL_OK) status = take_image(d, i, (size_t)answer.a);
-        status = artel__driver_asked(d, i, status);
+        status = artel__driver_asked(d, c->heads[i], status);
     }
     pthread_mutex_lock(&c->mutex);
     if (status == ARTEL_OK && waits_for(c, ARTEL__COMMAND_KEEP, order)) swap_kept(c);
@@ -155,8 +159,9 @@ static artel_status restore_all(artel__driver *d)
     artel_status status = ARTEL_OK;
     for (int i = 0; i < d->c->strategy->servers && status == ARTEL_OK; i++) {
         artel__net_piece piece = {d->c->kept[i].image, d->c->kept[i].bytes};
-        artel__lane_head answer, head = {.op = ARTEL__CLOSURE_RESTORE};
-        status = artel__driver_asked(d, i, artel__driver_ask(d, i, &head, &piece, &answer));
+        int rank = d->c->heads[i];
+        artel__lane_head answer, head = {.op = ARTEL__CLOSURE_RESTORE, .b = (uint64_t)i};
+        status = artel__driver_asked(d, rank, artel__driver_ask(d, rank, &head, &piece, &answer));
     }
     return status;
 }

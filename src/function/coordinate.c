@@ -24,46 +24,6 @@ static artel_error error_about(const char *who, const char *advice, const char *
     return error;
 }
 
-/* -- servers -- */
-
-static void raise_lost(artel_coordinator *c, int server)
-{
-    char who[32];
-    snprintf(who, sizeof who, "ps %d", server);
-    artel_error error =
-        error_about(who, "go back to what was kept (artel_coordinator_go_back), or assign the variables",
-                    "this server was started again, and what it had is lost");
-    pthread_mutex_lock(&c->mutex);
-    if (c->failed && !c->lost) /* of a closure that nobody fetches nobody else would hear */
-        artel__log(c->ctx, ARTEL_LOG_WARNING, "the loss of %s is raised instead of a closure's error: %s: %s", who,
-                   c->error.where, c->error.what);
-    artel__coordinator_raise(c, &error);
-    c->error = error; /* before that of a closure: what closures have read and written since is void */
-    c->lost = true;
-    pthread_mutex_unlock(&c->mutex);
-}
-
-/* Whether each server is the one that it was: one that was started again has the values of the beginning. */
-static artel_status meet_servers(artel__driver *d)
-{
-    artel_coordinator *c = d->c;
-    int64_t updates = 0;
-    for (int i = 0; i < c->strategy->servers; i++) {
-        artel__lane_head answer, head = {.op = ARTEL__CLOSURE_ASK, .a = c->session};
-        artel_status status = artel__driver_ask(d, i, &head, NULL, &answer);
-        if (status == ARTEL_OK) updates += (int64_t)answer.position;
-        status = artel__driver_asked(d, i, status);
-        if (status != ARTEL_OK) return status;
-        if (c->life[i] && c->life[i] != answer.a) raise_lost(c, i);
-        c->life[i] = answer.a;
-    }
-    pthread_mutex_lock(&c->mutex);
-    if (!c->met) c->metrics.resumed = updates;
-    pthread_mutex_unlock(&c->mutex);
-    c->met = true;
-    return ARTEL_OK;
-}
-
 /* -- the end -- */
 
 static artel_status tell_servers(artel__driver *d)
@@ -71,7 +31,8 @@ static artel_status tell_servers(artel__driver *d)
     artel_status status = ARTEL_OK;
     for (int i = 0; i < d->c->strategy->servers && status == ARTEL_OK; i++) {
         artel__lane_head answer, head = {.op = ARTEL__CLOSURE_END};
-        if (d->j->server[i] >= 0) status = artel__driver_asked(d, i, artel__driver_ask(d, i, &head, NULL, &answer));
+        int rank = d->j->server[i];
+        if (rank >= 0) status = artel__driver_asked(d, rank, artel__driver_ask(d, rank, &head, NULL, &answer));
     }
     return status;
 }
@@ -86,8 +47,10 @@ static bool is_closing(artel_coordinator *c)
     return closing;
 }
 
+/* One that begins hears all of them; where parts have copies it goes on without some, later (holders.c). */
 static int missing_server(const artel__driver *d)
 {
+    if (d->c->met && d->c->strategy->copies > 1) return -1;
     for (int i = 0; i < d->c->strategy->servers; i++) {
         if (d->j->server[i] < 0) return i;
     }
@@ -156,11 +119,33 @@ static bool has_work(artel__driver *d)
     return command || (closures && artel__deal_next(d, &who)) || is_closing(d->c);
 }
 
+/* To artel status. */
+static void tell(artel__driver *d)
+{
+    artel_coordinator *c = d->c;
+    if (!artel__tell_due(&c->telling)) return;
+    pthread_mutex_lock(&c->mutex);
+    long long queued = c->waiting.count, out = c->running.count, again = c->metrics.again;
+    pthread_mutex_unlock(&c->mutex);
+    artel__tell_begin(&c->telling, c->ctx);
+    artel__text_printf(&c->telling.text, "\"closures\": true, \"queue\": %lld, \"out\": %lld, \"again\": %lld, ",
+                       queued, out, again);
+    artel__tell_parts(&c->telling);
+    for (int i = 0; i < c->strategy->servers; i++) {
+        const artel__part_holders *p = &c->part[i];
+        artel__told_part told = {i, artel__part_bytes(c->strategy, i), NULL, p->head, {0}, p->copies, -1, NULL};
+        for (int k = 0; k < p->copies; k++) told.copy[k] = p->copy[k];
+        artel__tell_part(&c->telling, &told);
+    }
+    artel__tell_end(&c->telling, d->j->cluster);
+}
+
 static artel_status loop(artel__driver *d)
 {
     artel_status status = ARTEL_OK;
     while (status == ARTEL_OK && !is_closing(d->c)) {
         bool did = false;
+        tell(d);
         status = one_round(d, &did);
         if (d->j->workers == 0) remind(d, "a worker", d->c->idle_ns, false);
         if (status == ARTEL_OK && !did && !has_work(d)) status = artel__closure_wait(d->j);
@@ -230,6 +215,7 @@ static void set_place(artel_coordinator *c, const artel__closure_job *j)
 {
     pthread_mutex_lock(&c->mutex);
     c->endpoint = j ? j->endpoint : NULL;
+    c->whole = false;
     c->heard_ns = artel__now_ns();
     c->metrics.workers = j ? j->workers : 0;
     c->metrics.servers = j ? j->servers : 0;
@@ -248,14 +234,16 @@ static void note_lost(int64_t *since, bool lost)
 static artel_status run(artel__driver *d)
 {
     int missing = missing_server(d);
-    note_lost(&d->c->serverless_ns, missing >= 0);
+    artel_status status = ARTEL_OK;
     note_lost(&d->c->idle_ns, d->j->workers == 0);
-    if (!d->j->endpoint) return missing >= 0 ? await_servers(d, missing) : ARTEL_OK;
-    if (open_clients(d) < 0)
+    if (!d->j->endpoint && missing < 0) missing = 0;
+    if (d->j->endpoint && open_clients(d) < 0)
         return artel__driver_fatal(d->c, ARTEL_ERROR_NO_MEMORY, "no memory for the calls of workers");
-    artel_status status = missing >= 0 ? await_servers(d, missing) : ARTEL_OK;
-    if (status == ARTEL_OK && missing < 0) status = meet_servers(d);
-    return status == ARTEL_OK ? loop(d) : status;
+    if (missing < 0) status = artel__driver_hold(d, &missing);
+    if (status != ARTEL_OK) return status;
+    note_lost(&d->c->serverless_ns, missing >= 0);
+    if (missing >= 0) status = await_servers(d, missing);
+    return status == ARTEL_OK && d->j->endpoint ? loop(d) : status;
 }
 
 static artel_status coordinate(artel__closure_job *j, void *user)

@@ -42,8 +42,9 @@ static void say_why(artel_coordinator *c)
 {
     int64_t now = artel__now_ns();
     const artel__closure *x = c->running.first;
-    bool whole = c->endpoint && c->metrics.workers > 0 && c->metrics.servers == c->strategy->servers;
-    if (!whole || now - c->heard_ns < REMIND_NS || now - c->said_ns < REMIND_NS) return;
+    if (!c->endpoint || c->metrics.workers == 0 || !c->whole || now - c->heard_ns < REMIND_NS ||
+        now - c->said_ns < REMIND_NS)
+        return;
     c->said_ns = now;
     if (c->command != ARTEL__COMMAND_NONE)
         artel__log(c->ctx, ARTEL_LOG_NOTE, "waiting for an answer of the ps tasks");
@@ -117,8 +118,10 @@ static artel_status make_lists(artel_coordinator *c)
     c->kept = block;
     ARTEL_TRY(artel__calloc(c->ctx, servers, sizeof *c->taken, "coordinator", &block));
     c->taken = block;
-    ARTEL_TRY(artel__calloc(c->ctx, servers, sizeof *c->life, "coordinator", &block));
-    c->life = block;
+    ARTEL_TRY(artel__calloc(c->ctx, servers, sizeof *c->part, "coordinator", &block));
+    c->part = block;
+    ARTEL_TRY(artel__calloc(c->ctx, servers, sizeof *c->heads, "coordinator", &block));
+    c->heads = block;
     while (c->session == 0) {
         if (getrandom(&c->session, sizeof c->session, 0) != sizeof c->session)
             return artel__fail_errno(c->ctx, "coordinator", "get a random number");
@@ -135,7 +138,8 @@ static void destroy(artel_coordinator *c)
     artel__free(ctx, c->kept);
     artel__free(ctx, c->counters);
     artel__free(ctx, c->taken);
-    artel__free(ctx, c->life);
+    artel__free(ctx, c->part);
+    artel__free(ctx, c->heads);
     pthread_cond_destroy(&c->changed);
     pthread_mutex_destroy(&c->mutex);
     artel__free(ctx, c);
@@ -230,13 +234,13 @@ static artel_status make_closure(artel_coordinator *c, artel_function *f, const 
     void *block;
     int64_t rows;
     ARTEL_TRY(artel__function_check(f, in, inputs, &rows));
-    size_t pieces = (size_t)inputs + 1;
+    size_t pieces = (size_t)inputs + 2;
     size_t bytes = (sizeof(artel__closure) + pieces * sizeof(artel__net_piece) + 15) / 16 * 16, first = bytes;
     for (int i = 0; i < inputs; i++) bytes += artel__net_padded(input_bytes(f, i, rows));
     ARTEL_TRY(artel__alloc(c->ctx, bytes + 8, "closure", &block));
     artel__closure *x = block;
     *x = (artel__closure){
-        .function = f, .rows = rows, .piece = (artel__net_piece *)(x + 1), .pieces = inputs + 1, .rate = -1};
+        .function = f, .rows = rows, .piece = (artel__net_piece *)(x + 1), .pieces = inputs + 2, .rate = -1};
     char *at = (char *)block + first;
     for (int i = 0; i < inputs; i++) {
         const artel__function_argument *a = &f->argument[i];
@@ -247,6 +251,7 @@ static artel_status make_closure(artel_coordinator *c, artel_function *f, const 
     }
     x->run = (uint64_t)c->strategy->runs;
     x->piece[inputs] = (artel__net_piece){&x->run, sizeof x->run};
+    x->piece[inputs + 1] = (artel__net_piece){c->heads, artel__closure_heads(c->strategy)};
     const artel_optimizer *o = artel__function_optimizer(f);
     if (o && o->rate > 0) x->rate = o->rate;
     *out = x;

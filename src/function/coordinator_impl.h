@@ -11,6 +11,7 @@
 #include <pthread.h>
 
 #include "function/closure.h"
+#include "ps/tell.h"
 
 enum {
     ARTEL__TIME_BINS = 256
@@ -73,6 +74,13 @@ typedef struct artel__kept {
     size_t bytes;
 } artel__kept;
 
+/* Who has a part, by the chief's last word. */
+typedef struct artel__part_holders {
+    uint64_t life;                                    /* as last heard; 0: never */
+    uint64_t epoch;                                   /* of the assignment that all have heard */
+    int head, copies, copy[ARTEL__CHAIN_HOLDERS - 1]; /* numbers of servers */
+} artel__part_holders;
+
 /* What the caller asks of the servers; it waits for it. */
 typedef enum artel__command_kind {
     ARTEL__COMMAND_NONE,
@@ -107,8 +115,12 @@ struct artel_coordinator {
     artel__kept *taken;        /* of one that is not yet. The thread's own */
     bool keeps;                /* there has been one */
     int64_t *counters;         /* of the strategy at that time (artel__counters_read); NULL: nothing was kept */
-    uint64_t *life;            /* by server, as last heard; 0: never. The thread's own */
+    artel__part_holders *part; /* by number. The thread's own */
+    uint64_t epoch;            /* the last one that was given. The thread's own */
+    int32_t *heads;            /* by part: the rank of its head in this generation; goes to workers. The thread's own */
     bool met;                  /* all servers have been heard in one generation. The thread's own */
+    bool whole;                /* each part has a head in this generation */
+    artel__telling telling;    /* the thread's own */
     int64_t opened_ns;
     int64_t lost_ns;           /* when a generation ended with work under way; 0 */
     int64_t heard_ns, said_ns; /* a closure was given out or done, or the generation began; who waits has said why */

@@ -39,10 +39,13 @@ typedef struct artel__driver {
 artel_status artel__driver_fatal(artel_coordinator *coordinator, artel_status status, const char *what);
 artel_status artel__driver_misfit(const artel__driver *driver, const char *who);
 
-/* command.c. A call to a server, and its answer; `asked` when it has been read. */
-artel_status artel__driver_ask(artel__driver *driver, int server, const artel__lane_head *head,
+/* command.c. A call to the server of a rank, and its answer; `asked` when it has been read. */
+artel_status artel__driver_ask(artel__driver *driver, int rank, const artel__lane_head *head,
                                const artel__net_piece *piece, artel__lane_head *answer);
-artel_status artel__driver_asked(artel__driver *driver, int server, artel_status status);
+artel_status artel__driver_asked(artel__driver *driver, int rank, artel_status status);
+/* holders.c: asks each server what it has, and says who is head and who has a copy of each part. *lost: the number of a
+ * server without which a part is nowhere, and nothing has been said; -1: all are held. */
+artel_status artel__driver_hold(artel__driver *driver, int *lost);
 /* What the caller waits for, if it waits. What a lost task interrupts is done in the next generation. */
 artel_status artel__driver_command(artel__driver *driver);
 

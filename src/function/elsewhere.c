@@ -24,6 +24,10 @@ artel_status artel__elsewhere_begin(artel_strategy *s, artel_cluster *cluster)
         return artel__fail(s->ctx, ARTEL_ERROR_INVALID, s->plan.name, "start fewer tasks",
                            "%d tasks; closures are dealt among %d at the most", tasks, ARTEL__MOST_MEMBERS);
     s->servers = artel__mesh_tasks(cluster)->count[ARTEL__TASK_PS];
+    s->copies = s->options.ps_copies ? (int)s->options.ps_copies : 1;
+    if (s->servers >= 1 && s->copies > s->servers)
+        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, ".ps_copies", "start as many ps tasks, or leave it out",
+                           "%d servers are to have each variable, of %d", s->copies, s->servers);
     if (s->servers >= 1 && s->servers <= ARTEL__PLACE_SERVERS)
         return artel__partition_read(s->ctx, s->options.ps_partitioner ? s->options.ps_partitioner : "none", s->servers,
                                      &s->partition);
@@ -212,70 +216,4 @@ artel_status artel__elsewhere_finish(artel_function *f)
         if (is_written(graph, v)) ARTEL_TRY(add_statistic(f, &f->update[f->updates++], v));
     }
     return artel__tables_find(f);
-}
-
-/* -- where variables lie -- */
-
-/* Whether who steps or constrains it reads all of it. */
-static bool is_whole(const artel_strategy *s, int variable)
-{
-    for (const artel_variable *v = s->variable; v; v = v->next) {
-        if (v->index == variable && v->constraint.def) return true;
-    }
-    for (const artel_optimizer *o = s->optimizer; o; o = o->next) {
-        for (int i = 0; i < o->count; i++) {
-            if (o->variable[i]->index == variable &&
-                artel__optimizer_reads_whole(&o->rule, &s->variables.item[variable]))
-                return true;
-        }
-    }
-    return false;
-}
-
-/* Into how many pieces, of so many units. */
-static int64_t count_pieces(const artel_strategy *s, int variable, int64_t *units)
-{
-    const artel__variable *v = &s->variables.item[variable];
-    int64_t unit = artel__variable_unit(v);
-    *units = unit > 0 ? (v->count + unit - 1) / unit : 1;
-    const int64_t shape[] = {*units, unit};
-    return is_whole(s, variable) ? 1 : artel__partition_count(&s->partition, shape, 2, sizeof(float));
-}
-
-static void cut(artel_strategy *s, int variable)
-{
-    const artel__variable *v = &s->variables.item[variable];
-    int64_t unit = artel__variable_unit(v), units, pieces = count_pieces(s, variable, &units);
-    for (int64_t k = 0; k < pieces; k++) {
-        int64_t first = artel__partition_offset(units, pieces, k) * unit,
-                end = artel__partition_offset(units, pieces, k + 1) * unit;
-        if (end > v->count || pieces == 1) end = v->count; /* the last block is a short one */
-        s->piece[s->pieces++] = (artel__owned_piece){.variable = variable,
-                                                     .first = first,
-                                                     .count = end - first,
-                                                     .width = v->layout == ARTEL__LAYOUT_PLAIN ? unit : 0,
-                                                     .whole = pieces == 1};
-    }
-}
-
-artel_status artel__elsewhere_place(artel_strategy *s)
-{
-    size_t variables = (size_t)s->variables.count + 1, count = 1;
-    int64_t units;
-    for (int v = 0; v < s->variables.count; v++) count += (size_t)count_pieces(s, v, &units);
-    uint64_t *load = artel__arena_alloc(&s->arena, count, sizeof *load);
-    int *order = artel__arena_alloc(&s->arena, count, sizeof *order);
-    int *part = artel__arena_alloc(&s->arena, count, sizeof *part);
-    s->piece = artel__arena_alloc(&s->arena, count, sizeof *s->piece);
-    s->first_piece = artel__arena_alloc(&s->arena, variables, sizeof *s->first_piece);
-    ARTEL_TRY(artel__arena_status(&s->arena));
-    for (int v = 0; v < s->variables.count; v++) {
-        s->first_piece[v] = s->pieces;
-        cut(s, v);
-    }
-    s->first_piece[s->variables.count] = s->pieces;
-    for (int i = 0; i < s->pieces; i++) load[i] = (uint64_t)s->piece[i].count * sizeof(float);
-    artel__place_by_load(load, s->pieces, s->servers, part, order);
-    for (int i = 0; i < s->pieces; i++) s->piece[i].part = part[i];
-    return ARTEL_OK;
 }

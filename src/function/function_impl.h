@@ -169,6 +169,7 @@ struct artel_strategy {
     int64_t runs;
     struct artel__loop *loop; /* in a cluster (cluster.c); NULL: this process is alone */
     int servers;              /* ps tasks, which own the variables; 0: replicas do */
+    int copies;               /* servers that have each part */
     artel__partition_rule partition;
     artel__owned_piece *piece; /* once the strategy is open: of variable v those from first_piece[v] on, before
                                   first_piece[v + 1] */

@@ -22,6 +22,7 @@ static const artel__range ranges[] = {{".batch_size", ARTEL__RANGE_INT64, OPTION
                                       {".shards", ARTEL__RANGE_INT64, OPTION(shards), 0, ARTEL__MAX_SHARDS, NULL},
                                       {".replicas", ARTEL__RANGE_INT, OPTION(replicas), 0, ARTEL__MAX_REPLICAS, NULL},
                                       {".threads", ARTEL__RANGE_INT, OPTION(threads), 0, 4096, NULL},
+                                      {".ps_copies", ARTEL__RANGE_INT64, OPTION(ps_copies), 0, 3, NULL},
                                       {.name = NULL}};
 static const artel__options_kind kind = {"strategy options", "begin with ARTEL_STRATEGY_OPTIONS_INIT",
                                          sizeof(artel_strategy_options), ranges};

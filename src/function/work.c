@@ -25,10 +25,11 @@ typedef struct worker {
     int tickets;
     bool over; /* there is nothing more to be done */
     artel__lane chief;
-    artel__lane_slot *call; /* to each server, by index */
-    artel__lane *lane;
-    artel__row_lists *rows; /* by function and server */
-    uint64_t *known;        /* by function and server: the version of what was read; 0: nothing was */
+    artel__lane_slot *call;                /* about each part */
+    artel__lane lane[ARTEL__MOST_MEMBERS]; /* by rank */
+    int32_t head[ARTEL__PLACE_SERVERS];    /* by part: its server's rank */
+    artel__row_lists *rows;                /* by function and server */
+    uint64_t *known;                       /* by function and server: the version of what was read; 0: nothing was */
     artel_array *in, *outputs;
     artel__net_piece *piece;
     size_t most; /* bytes of a message */
@@ -105,6 +106,7 @@ static artel_status call_server(worker *w, const artel_function *f, const artel_
     int first = *used;
     artel__row_lists *rows = &w->rows[f->number * w->strategy->servers + server];
     bool writes = all->op == ARTEL__CLOSURE_APPLY;
+    head.b = (uint64_t)server;
     if (!writes) head.position = w->known[f->number * w->strategy->servers + server];
     for (int k = 0; writes && k < f->updates; k++) {
         if (f->update[k].rows) continue;
@@ -117,7 +119,7 @@ static artel_status call_server(worker *w, const artel_function *f, const artel_
         look_at_read(f, &rows->read);
     *used += artel__row_list_write(writes ? &rows->update : &rows->read, writes, w->piece + *used);
     return artel__lane_judge(
-        artel__lane_call(&w->lane[server], &w->call[server], &head, w->piece + first, *used - first, w->most));
+        artel__lane_call(&w->lane[w->head[server]], &w->call[server], &head, w->piece + first, *used - first, w->most));
 }
 
 static artel_status take_values(worker *w, const artel_function *f, int server, artel__slot_at *from)
@@ -156,7 +158,7 @@ static artel_status take_rows(worker *w, const artel_function *f, int server, ar
 static artel_status take_answer(worker *w, const artel_function *f, int server, unsigned op)
 {
     artel__lane_head head;
-    ARTEL_TRY(artel__lane_take(&w->lane[server], &w->call[server], &head));
+    ARTEL_TRY(artel__lane_take(&w->lane[w->head[server]], &w->call[server], &head));
     if (head.flags == ARTEL__CLOSURE_STALE) return ARTEL_AGAIN;
     bool values = op == ARTEL__CLOSURE_READ && head.flags != ARTEL__CLOSURE_SAME;
     uint64_t *known = &w->known[f->number * w->strategy->servers + server];
@@ -166,7 +168,7 @@ static artel_status take_answer(worker *w, const artel_function *f, int server, 
         ARTEL_TRY(take_values(w, f, server, &from));
     }
     if (op == ARTEL__CLOSURE_READ) ARTEL_TRY(take_rows(w, f, server, &from));
-    ARTEL_TRY(artel__lane_judge(artel__lane_done(&w->lane[server], &w->call[server])));
+    ARTEL_TRY(artel__lane_judge(artel__lane_done(&w->lane[w->head[server]], &w->call[server])));
     if (values) *known = head.position;
     return ARTEL_OK;
 }
@@ -182,7 +184,7 @@ static artel_status exchange(worker *w, const artel__closure_job *j, const artel
         due[i] = concerns(w->strategy, f, all->op == ARTEL__CLOSURE_APPLY, i);
         if (!due[i]) continue;
         left++;
-        status = j->server[i] < 0 ? ARTEL_AGAIN : call_server(w, f, all, i, &used);
+        status = call_server(w, f, all, i, &used);
     }
     if (status == ARTEL_OK && left) status = artel__closure_move(j);
     while (left > 0 && status == ARTEL_OK) {
@@ -221,6 +223,9 @@ static artel_status take_inputs(worker *w, const ticket *t, const artel_function
     const void *number = artel__slot_next(&t->call, &at, sizeof *run);
     if (!number) return artel__closure_misfit(w->strategy->ctx, "the chief");
     memcpy(run, number, sizeof *run);
+    const void *heads = artel__slot_next(&t->call, &at, artel__closure_heads(w->strategy));
+    if (!heads) return artel__closure_misfit(w->strategy->ctx, "the chief");
+    memcpy(w->head, heads, artel__closure_heads(w->strategy));
     return data ? artel__worker_data_next(data, w->index, w->in + given) : ARTEL_OK;
 }
 
@@ -291,6 +296,10 @@ static artel_status run_closure(worker *w, const artel__closure_job *j, ticket *
     artel__mesh_enter(j->seat.activity, ARTEL__MEMBER_COMPUTE, artel__now_ns()); /* the program's data may not come */
     ARTEL_TRY(take_inputs(w, t, f, in, &run));
     artel__mesh_enter(j->seat.activity, ARTEL__MEMBER_EXCHANGE, artel__now_ns());
+    for (int i = 0; i < w->strategy->servers; i++) {
+        if (w->head[i] < 0 || w->head[i] >= j->seat.ranks || j->type[w->head[i]] != ARTEL__TASK_PS)
+            return artel__closure_misfit(j->ctx, "the chief");
+    }
     ARTEL_TRY(artel__function_check(f, w->in, f->arguments, &rows));
     ARTEL_TRY(make_room(w, t, f, rows));
     if (!f->replica) {
@@ -407,8 +416,7 @@ static artel_status work(artel__closure_job *j, void *user)
     size_t known =
         (size_t)j->strategy->servers * (size_t)(j->strategy->function ? j->strategy->function->number + 1 : 0);
     w->chief = artel__closure_lane(j, j->chief);
-    for (int i = 0; i < j->strategy->servers; i++)
-        w->lane[i] = artel__closure_lane(j, j->server[i] < 0 ? j->chief : j->server[i]);
+    for (int r = 0; r < j->seat.ranks; r++) w->lane[r] = artel__closure_lane(j, r);
     memset(w->known, 0, known * sizeof *w->known);
     artel_status status = loop(w, j);
     for (int i = 0; i < ARTEL__MOST_IN_FLIGHT; i++) {
@@ -436,7 +444,6 @@ static artel_status make_lists(worker *w)
     }
     w->most = artel__closure_most(s);
     w->call = artel__arena_alloc(&s->arena, servers, sizeof *w->call);
-    w->lane = artel__arena_alloc(&s->arena, servers, sizeof *w->lane);
     w->rows = artel__arena_alloc(&s->arena, servers * functions + 1, sizeof *w->rows);
     w->known = artel__arena_alloc(&s->arena, servers * functions + 1, sizeof *w->known);
     w->in = artel__arena_alloc(&s->arena, in, sizeof *w->in);

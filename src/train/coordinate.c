@@ -7,7 +7,7 @@
 #include "ps/staleness.h"
 #include "train/install.h"
 #include "train/shares.h"
-#include "train/tell.h"
+#include "ps/tell.h"
 
 #define SECOND INT64_C(1000000000)
 #define REMIND_NS (5 * SECOND)

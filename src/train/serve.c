@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "train/numbers.h"
-#include "train/tell.h"
+#include "ps/tell.h"
 
 #define MOST_WORDS 160 /* of what is waited for */
 

@@ -3,6 +3,7 @@
 #include "help_chief.h"
 
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 float chief_counted(void)
@@ -70,4 +71,24 @@ int chief_process_of(const char *type, int index)
 void chief_kill(const char *type, int index)
 {
     check(kill(chief_process_of(type, index), SIGKILL) == 0, "kill");
+}
+
+void chief_end(const char *type, int index)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    int process = chief_process_of(type, index);
+    check(kill(process, SIGKILL) == 0, "kill");
+    while (kill(process, 0) == 0) nanosleep(&pause, NULL);
+}
+
+void chief_await_servers(void)
+{
+    const struct timespec pause = {.tv_nsec = 5000000};
+    artel_remote *r;
+    while (chief_look().servers < 2) nanosleep(&pause, NULL);
+    const float zero[COORDINATOR_BATCH] = {0};
+    const artel_array in = {ARTEL_DTYPE_FLOAT32, {1, {COORDINATOR_BATCH}}, (void *)(uintptr_t)zero};
+    chief_schedule(job.caching, &in, 1, NULL, &r); /* it writes nothing */
+    check(artel_remote_fetch(r, NULL, 0, NULL) == ARTEL_OK, "fetch");
+    artel_remote_release(r);
 }

@@ -178,7 +178,7 @@ void promise_keeps_values_of_workers(void)
     check(chief_counted() == before + 20 * ROUNDS, "%g closures counted", (double)(chief_counted() - before));
 }
 
-void promise_has_the_bits(const char *rule)
+void promise_has_the_bits(const char *rule, bool kills)
 {
     float x[COORDINATOR_BATCH][3];
     int y[COORDINATOR_BATCH];
@@ -208,6 +208,8 @@ void promise_has_the_bits(const char *rule)
         const artel_array out = {.dtype = ARTEL_DTYPE_FLOAT32, .data = &alone},
                           far = {.dtype = ARTEL_DTYPE_FLOAT32, .data = &elsewhere};
         artel_remote *r;
+        if (kills && i == 14) chief_await_servers();
+        if (kills && (i == 7 || i == 14)) chief_end("ps", i == 14);
         check(artel_function_run(t.step, in, 2, &out, 1) == ARTEL_OK, "run");
         if (i % 3 == 0) chief_schedule(job.judge, in, 2, NULL, NULL); /* what only reads draws nothing */
         chief_schedule(job.step, in, 2, NULL, &r);

@@ -24,8 +24,9 @@ void promise_gives_data(void);
  * on, once a closure (aggregating); a closure reads each variable once, however often others write it meanwhile
  * (caching); a worker keeps what it has opened (per worker); a table is on each worker (distributed). */
 void promise_keeps_values_of_workers(void);
-/* The bits of a process that does it all: one worker, one closure at a time. */
-void promise_has_the_bits(const char *rule);
+/* The bits of a process that does it all: one worker, one closure at a time. With kills, of servers of which each has a
+ * copy of the other, between closures. */
+void promise_has_the_bits(const char *rule, bool kills);
 
 /* -- tables (help_promises_rows.c) -- */
 
@@ -45,6 +46,9 @@ void promise_survives_workers(void);
 void promise_survives_a_storm(int kills);
 /* A server that is killed has lost its variables: one error, and back to what was kept. */
 void promise_survives_servers(void);
+/* Servers that have copies of one another are killed while closures run, once the one before has come back and has its
+ * copies: nothing is lost, raised or counted twice. */
+void promise_loses_no_server(int kills);
 /* A chief that is killed finds the servers as they were. */
 void promise_resumes(void);
 /* A server has come back without its variables, and nobody has been told: what it has now is not kept, and not read. */

@@ -44,6 +44,34 @@ void promise_survives_a_storm(int kills)
           total);
 }
 
+void promise_loses_no_server(int kills)
+{
+    float before = chief_counted(), w[200], kept[200];
+    int total = 0;
+    for (int i = 0; i < 200; i++) w[i] = (float)i;
+    check(artel_variable_assign(job.weights, w, 200) == ARTEL_OK, "assign");
+    for (int k = 0; k < kills; k++) {
+        chief_await_servers();
+        int64_t done = chief_look().done;
+        chief_many(2000);
+        total += 2000;
+        while (chief_look().done < done + 500) check(artel_coordinator_done(job.coordinator, NULL) == ARTEL_OK, "done");
+        chief_kill("ps", k % 2);
+        chief_join();
+        check(chief_counted() == before + (float)total, "%g of %d closures counted", (double)(chief_counted() - before),
+              total);
+    }
+    check(artel_variable_read(job.weights, kept, 200) == ARTEL_OK && memcmp(w, kept, sizeof w) == 0, "weights");
+    chief_await_servers();
+    check(artel_coordinator_keep(job.coordinator) == ARTEL_OK, "keep");
+    chief_many(5);
+    chief_join();
+    chief_kill("ps", 0);
+    check(artel_coordinator_go_back(job.coordinator) == ARTEL_OK && chief_counted() == before + (float)total,
+          "back to what was kept");
+    check(chief_look().recover.count >= kills, "recovery is measured");
+}
+
 void promise_survives_servers(void)
 {
     float before;

@@ -2,7 +2,8 @@
 /* A coordinator's promises, one after another, in one job (PS10-PS21): every task runs this program; the chief checks,
  * and ends with 1 after the first promise that is broken.
  *
- *   artel launch --chief -n 3 --ps 2 --restarts 9 --program prog_coordinator -- FOLDER CASES [OPTIMIZER [PARTITIONER]]
+ *   artel launch --chief -n 3 --ps 2 --restarts 9 --program prog_coordinator -- FOLDER CASES [OPTIMIZER [PARTITIONER
+ * [COPIES]]]
  *
  * Tasks write their process numbers into the folder, so that the chief may kill them. */
 #include <string.h>
@@ -38,7 +39,8 @@ static void be_chief(const char *cases, const char *rule)
     if (strchr(cases, 'd')) promise_drops_what_waits();
     if (strchr(cases, 'g')) promise_gives_data();
     if (strchr(cases, 'v')) promise_keeps_values_of_workers();
-    if (strchr(cases, 'b')) promise_has_the_bits(rule);
+    if (strchr(cases, 'b')) promise_has_the_bits(rule, strchr(cases, 'j'));
+    if (strchr(cases, 'j')) promise_loses_no_server(3);
     if (strchr(cases, 'm')) promise_moves_rows(rule);
     if (strchr(cases, 'w')) promise_survives_workers();
     if (strchr(cases, 'k')) promise_survives_a_storm(60);
@@ -104,6 +106,7 @@ int main(int argc, char **argv)
     so.cluster = job.cluster;
     so.threads = 1;
     if (argc > 4) so.ps_partitioner = argv[4];
+    if (argc > 5) so.ps_copies = atoi(argv[5]);
     check(artel_strategy_create(job.ctx, &so, &job.strategy) == ARTEL_OK, "strategy");
     coordinator_declare(rule);
     if (strchr(argv[2], 'm')) promise_declares_rows(rule);

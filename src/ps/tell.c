@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What tasks say about parameter servers to `artel status`: JSON made a few times a second, and handed to the mesh. */
-#include "train/tell.h"
+#include "ps/tell.h"
 
 #include <inttypes.h>
 

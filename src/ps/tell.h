@@ -5,14 +5,15 @@
  * {"updates", "p50", "p90", "max"} of the epoch (before its first update of the one before), "shares", "late" of
  * sync:K, "parts": [{"part", "bytes", "head": "ps:0", "copy": "ps:1, ps:2" or missing}]}. A server:
  * {"parts": [{"part", "bytes", "role": "head" or "copy", "updates", "waits_for": "an answer of ps 1 (HOST:PORT)" or
- * missing}]}. Zero it; belongs to one thread.
+ * missing}]}. Of closures (docs/coordinator.md) the coordinator says "closures" true, and no consistency, shares and
+ * staleness. Zero it; belongs to one thread.
  */
-#ifndef ARTEL_TRAIN_TELL_H
-#define ARTEL_TRAIN_TELL_H
+#ifndef ARTEL_PS_TELL_H
+#define ARTEL_PS_TELL_H
 
 #include "base/text.h"
 #include "cluster/mesh.h"
-#include "train/servers.h"
+#include "ps/chain.h"
 
 typedef struct artel__telling {
     int64_t when; /* said last; 0: never */
@@ -25,8 +26,8 @@ typedef struct artel__told_part {
     int64_t bytes;
     const char *role; /* NULL: it is the coordinator who speaks */
     int head;         /* number of a ps task; -1 */
-    int copy[ARTEL__MOST_COPIES - 1], copies;
-    int64_t updates;   /* -1: not known */
+    int copy[ARTEL__CHAIN_HOLDERS - 1], copies;
+    int64_t updates; /* -1: not known */
     const char *waits; /* what it waits for; NULL: nothing, or not known */
 } artel__told_part;
 
