@@ -71,7 +71,23 @@ static artel_status trace_shared(void *user, artel_graph *g, const artel_value *
     return artel_graph_status(g);
 }
 
+static artel_status trace_says(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    (void)user;
+    out[0] = artel_graph_unary(g, "string_as_string", in[0]);
+    return artel_graph_status(g);
+}
+
+static artel_status trace_bucket(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    artel_value lower = artel_graph_unary(g, "string_lower", in[0]);
+    (void)user;
+    out[0] = artel_graph_op(g, "string_to_hash_bucket_fast", &lower, 1, "{\"num_buckets\": 100}");
+    return artel_graph_status(g);
+}
+
 // clang-format off
+#define TEXT {.name = "x", .dtype = ARTEL_DTYPE_STRING}
 #define X {.name = "x", .shape = {1, {4}}}
 #define Y {.name = "y", .dtype = ARTEL_DTYPE_INT32}
 #define BY {.name = "by", .shared = true}
@@ -87,6 +103,7 @@ static const struct {
     {"noise", trace_noise, {X}, 1, 1},     {"writes", trace_writes, {X}, 1, 1},
     {"reduces", trace_reduces, {X}, 1, 1}, {"shared", trace_shared, {X, BY}, 2, 1},
     {"centres", trace_centres, {X}, 1, 1}, {"fixed", trace_fixed, {X}, 1, 1},
+    {"says", trace_says, {X}, 1, 1},       {"bucket", trace_bucket, {TEXT}, 1, 1},
 };
 
 static artel_status add_kind(artel_strategy *s, const char *name)

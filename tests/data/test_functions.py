@@ -72,6 +72,9 @@ def models():
     np.savez("words.npz", x=words)
     looked = keras.Sequential([keras.Input((), dtype="string", name="x"), keras.layers.StringLookup(vocabulary=["ccc", "bb", "a"]), keras.layers.Embedding(5, 3)])
     looked.save("w.keras")
+    write("bucket.artel", "bucket")
+    found = column(chain("npz:words.npz", ("function", dict(file="bucket.artel"))), "x", "int32")
+    same("operations on text", found, tf.strings.to_hash_bucket_fast(tf.strings.lower(words), 100).numpy().astype("int32"))
     write("words.artel", "w.keras")
     truth = looked.predict(tf.constant(words), verbose=0)
     same("a model on text", rows(chain("npz:words.npz", ("function", dict(file="words.artel", columns=["x"])))).ravel(), truth.ravel())
@@ -155,6 +158,7 @@ def errors():
     for name in ("reduces", "centres"):
         no(name, dict(file="all.artel", function=name), "'%s' computes with all rows" % name)
     no("a shared output", dict(file="all.artel", function="fixed"), "output 0 of 'fixed' is shared")
+    no("strings", dict(file="all.artel", function="says"), "output 0 of 'says' is made by text")
     no("a shared argument", dict(file="all.artel", function="shared"), "argument 'by' of 'shared' is shared")
     no("an unknown column", dict(file="norm.artel", columns=["z"]), "no column 'z'")
     no("too many columns", dict(file="norm.artel", columns=["x", "y"]), "takes 1 arguments, columns are 2")
@@ -170,7 +174,7 @@ def errors():
 np.savez("d.npz", x=X, y=Y)
 np.savez("text.npz", x=np.array(["a", "b"]))
 write("norm.artel", "norm")
-write("all.artel", "norm", "both", "noise", "writes", "reduces", "shared", "centres", "fixed")
+write("all.artel", "norm", "both", "noise", "writes", "reduces", "shared", "centres", "fixed", "says")
 for part in (values, models, random, training, errors):
     part()
 sys.exit(report())
