@@ -43,6 +43,7 @@ artel_status artel_context_create(const artel_context_options *options, artel_co
 void artel_context_destroy(artel_context *context)
 {
     if (!context) return;
+    if (context->attached.end) context->attached.end(context, context->attached.block);
     artel__extensions_fini(context);
     pthread_mutex_destroy(&context->lendable_mutex);
     pthread_mutex_destroy(&context->error_mutex);
@@ -50,6 +51,16 @@ void artel_context_destroy(artel_context *context)
     artel__spill_close(context);
     free(context->line);
     free(context);
+}
+
+void artel__context_attach(artel_context *ctx, void *block, artel__attachment_end *end)
+{
+    ctx->attached = (struct artel__attachment){block, end};
+}
+
+void *artel__context_attached(const artel_context *ctx)
+{
+    return ctx->attached.block;
 }
 
 void artel_context_cancel(artel_context *context)

@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/context.h"
+#include "base/attachment.h"
 
 struct artel_context {
     artel__isa isa;
@@ -33,7 +33,11 @@ struct artel_context {
     atomic_size_t write_limit;          /* most bytes one write takes; 0: unlimited */
     atomic_int pool_threads;            /* of all pools: idle workers poll only while every thread can have a core */
     struct artel__extension *extension; /* base/extension.h */
-    pthread_mutex_t lendable_mutex;     /* guards the blocks of base/lend.c and the last id */
+    struct artel__attachment {
+        void *block;
+        artel__attachment_end *end;
+    } attached;                     /* base/attachment.h */
+    pthread_mutex_t lendable_mutex; /* guards the blocks of base/lend.c and the last id */
     struct artel__lendable_block *lendable;
     uint64_t lendable_ids;
     _Atomic uint64_t lendable_frees;

@@ -152,9 +152,14 @@ artel_status artel_function_create(artel_strategy *s, const artel_function_optio
     artel__arena_init(&f->arena, s->ctx);
     artel__arena_init(&f->place, s->ctx);
     artel__text_init(&f->text, s->ctx);
-    uint32_t caller = artel__fp_enter();
-    artel_status status = make(f, &chosen, trace, user);
-    artel__fp_leave(caller);
+    artel__scope_frame frame;
+    artel_status status = artel__scope_trace(s, &frame);
+    if (status == ARTEL_OK) {
+        uint32_t caller = artel__fp_enter();
+        status = make(f, &chosen, trace, user);
+        artel__fp_leave(caller);
+        artel__scope_untrace(&frame);
+    }
     if (status < 0) {
         artel__function_destroy(f);
         return status;

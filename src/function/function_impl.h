@@ -9,6 +9,7 @@
 
 #include "artel/coordinator.h"
 #include "artel/strategy.h"
+#include "artel/values.h"
 #include "base/argument.h"
 #include "base/threads.h"
 #include "function/device_name.h"
@@ -177,6 +178,7 @@ struct artel_strategy {
     artel_worker_data *data;
     int data_count;
     artel_coordinator *coordinator;
+    artel_values *values;
 };
 
 /* What a value of the caller stands for. */
@@ -341,6 +343,22 @@ artel_status artel__words_refuse(const artel_variable *variable, const char *wha
 artel_status artel__joining_read(artel_context *ctx, const artel_variable_options *options, artel__joining *out);
 const char *artel__joining_aggregation(const artel__joining *joining);
 const char *artel__joining_synchronization(const artel__joining *joining);
+
+/* scope.c: which strategy is current: while a function is traced it is the function's (`frame` is the caller's, until
+ * untrace); one that ends is left everywhere. */
+typedef enum artel__scope_kind {
+    ARTEL__SCOPE_ENTERED,
+    ARTEL__SCOPE_SET,
+    ARTEL__SCOPE_TRACED
+} artel__scope_kind;
+typedef struct artel__scope_frame {
+    artel_strategy *strategy;
+    artel__scope_kind kind;
+    struct artel__scope_frame *outer;
+} artel__scope_frame;
+artel_status artel__scope_trace(artel_strategy *strategy, artel__scope_frame *frame);
+void artel__scope_untrace(artel__scope_frame *frame);
+void artel__scope_forget(const artel_strategy *strategy);
 
 /* replicas.c: who computes: shards, replicas and devices of its options, the group that connects them. */
 artel_status artel__strategy_resolve(artel_strategy *strategy);

@@ -73,6 +73,8 @@ void artel_strategy_destroy(artel_strategy *s)
 {
     if (!s) return;
     artel_context *ctx = s->ctx;
+    artel__scope_forget(s);
+    while (s->values) artel_values_destroy(s->values);
     artel_coordinator_close(s->coordinator);
     artel__loop_end(s);
     artel__crew_destroy(s->crew);

@@ -69,6 +69,7 @@ class Scene:
                      "artel_operation_infer_fn": [ctypes.c_void_p] * 2 + [ctypes.c_int, ctypes.c_void_p],
                      "artel_operation_compute_fn": [ctypes.c_void_p] + [ctypes.c_int64] * 2 + [ctypes.c_void_p] * 2,
                      "artel_pipeline_map_fn": [ctypes.c_void_p, ctypes.c_int64] + [ctypes.c_void_p] * 3,
+                     "artel_value_fn": [ctypes.c_void_p] * 3,
                      "artel_worker_open_fn": [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p],
                      "artel_worker_next_fn": [ctypes.c_void_p] * 3 + [ctypes.c_int],
                      "artel_all_reduce_list_fn": [ctypes.c_void_p] * 3, "artel_optimizer_update_fn": [ctypes.c_void_p] * 4,
@@ -273,6 +274,7 @@ class Scene:
                 "artel_device_setter": lambda: self.create("artel_device_setter_create", self.context, self.struct("artel_device_setter_options")),
                 "artel_worker_data": lambda: self.create("artel_worker_data_create", self.object("artel_strategy"),
                                                          self.struct("artel_worker_data_options")),
+                "artel_values": lambda: self.create("artel_values_create", self.object("artel_strategy"), self.struct("artel_values_options")),
                 "artel_remote": lambda: self.create("artel_coordinator_schedule", self.object("artel_coordinator"), self.object("artel_function"),
                                                     self.struct("artel_array"), 1, self.object("artel_worker_data")),
                 "artel_communicator": lambda: self.create("artel_communicator_open", self.context, None)}
@@ -334,6 +336,7 @@ class Scene:
             "artel_coordinator_options": {"in_flight": 4, "queue": 16, "patience": 60.0},
             "artel_worker_data_options": {"arrays": 1, "open": self.callback("artel_worker_open_fn", None),
                                           "next": self.callback("artel_worker_next_fn", None)},
+            "artel_values_options": {"shape": self.shape(3), "count": 2, "make": self.callback("artel_value_fn", None)},
             "artel_shape": {"rank": 1, "dim": (ctypes.c_int64 * 8)(3)},
         }.get(kind, {})
         if kind == "artel_function_options":
@@ -374,6 +377,8 @@ class Scene:
             named["name"] = "function"
         if self.function in ("artel_strategy_variable", "artel_strategy_optimizer"):
             self.object("artel_optimizer")
+        if self.function == "artel_strategy_leave":
+            assert lib.artel_strategy_enter(self.object("artel_strategy")) == 0
         if self.function == "artel_session_place_of":
             self.object("artel_variable")  # before the session
         if self.function == "artel_coordinator_go_back":
@@ -412,7 +417,7 @@ class Scene:
             return special[key]()
         if self.function.startswith("artel_predictor_") and field.stars == 2 and field.name in ("inputs", "targets", "outputs"):
             return self.array(ctypes.c_void_p, self.array(ctypes.c_float, *range(8)))
-        if self.function.startswith("artel_predictor_") and field.name == "rows":
+        if self.function.startswith(("artel_predictor_", "artel_values_")) and field.name == "rows" and not field.stars:
             return 2
         if field.type == "artel_hook_feed_fn":
             return self.callback(field.type, None)

@@ -39,6 +39,8 @@ artel_coordinator_schedule.data artel_coordinator_schedule.remote artel_remote_f
 artel_train_and_evaluate.out artel_device_setter_create.options artel_session_create.options artel_session_monitor.user artel_graph_device.device
 artel_hook_create.user artel_hook_feeding.user artel_hook_step_counter.directory
 artel_watch_create.options artel_watch_found.folder artel_watch_evaluate.options artel_watch_evaluate.out
+artel_strategy_set.strategy artel_values_local.first artel_values_local.count artel_values_local.all artel_values_local.elements
+artel_values_options.user
 """.split())
 # Numbers that mean something although they look hostile.
 MEANT = {"artel_cluster_get.seconds": [math.inf], "artel_cluster_barrier.seconds": [math.inf], "artel_cluster_finish.status": None,
