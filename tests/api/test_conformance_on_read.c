@@ -3,7 +3,7 @@
 /* Variables that are synchronised when they are read, under every strategy (as test_conformance.c, with its arguments):
  * rows write their own parts, and what is read is the aggregate, in exact numbers and with the same bits under all
  * strategies (VA2); saved and restored it is the same total for any number of replicas (VA3); what cannot be is refused
- * by the variable's name (VA4). */
+ * by the variable's name (VA4). And the same of mirrored ones (VA1). */
 #include "api/help_conformance_rows.h"
 
 #include <math.h>
@@ -29,6 +29,7 @@ typedef struct parts {
     artel_function *function[KINDS];
     kind kind; /* that is traced */
     bool exact;
+    bool mirrored; /* on_write: whatever adds is taken */
 } parts;
 
 static void write(const parts *p, artel_graph *g, int way, artel_value value)
@@ -48,22 +49,27 @@ static artel_status trace_parts(void *user, artel_graph *g, const artel_value *i
     const parts *p = user;
     artel_value value = p->exact ? in[0] : artel_graph_unary(g, "tanh", in[0]);
     if (p->kind == ADD_SHARED) value = artel_graph_constant(g, ARTEL_DTYPE_FLOAT32, &(artel_shape){1, {WIDTH}}, all);
-    for (int way = p->kind == ADD_SHARED; way < WAYS; way++) write(p, g, way, value);
+    for (int way = p->kind == ADD_SHARED && !p->mirrored; way < WAYS; way++) write(p, g, way, value);
     out[0] = artel_graph_variable(g, p->variable[0]); /* what it was before the run */
     return artel_graph_status(g);
 }
 
-static parts begin(const conformance_form *f, bool exact)
+static parts begin_as(const conformance_form *f, bool exact, const char *synchronization)
 {
-    parts p = {.stage = rows_begin(f), .exact = exact};
+    parts p = {.stage = rows_begin(f), .exact = exact, .mirrored = strcmp(synchronization, "on_read") != 0};
     artel_variable_options o = ARTEL_VARIABLE_OPTIONS_INIT;
     o.shape = (artel_shape){1, {WIDTH}};
-    o.synchronization = "on_read";
+    o.synchronization = synchronization;
     for (int i = 0; i < WAYS; i++) {
         o.name = o.aggregation = ways[i];
         api_ok(p.stage.ctx, artel_variable_create(p.stage.strategy, &o, &p.variable[i]));
     }
     return p;
+}
+
+static parts begin(const conformance_form *f, bool exact)
+{
+    return begin_as(f, exact, "on_read");
 }
 
 static void trace_all(parts *p)
@@ -94,7 +100,7 @@ static void together(int rows, float out[WAYS][WIDTH])
     }
 }
 
-static void follow(kind k, int rows, float wanted[WAYS][WIDTH])
+static void follow(const parts *p, kind k, int rows, float wanted[WAYS][WIDTH])
 {
     float by[WAYS][WIDTH];
     together(rows, by);
@@ -102,7 +108,7 @@ static void follow(kind k, int rows, float wanted[WAYS][WIDTH])
         for (int c = 0; c < WIDTH; c++) {
             float *at = &wanted[i][c];
             if (k == ADD_SHARED)
-                *at += i ? (float)(c + 1) : 0;
+                *at += i || p->mirrored ? (float)(c + 1) : 0;
             else
                 *at = k == ADD ? *at + by[i][c] : k == SUBTRACT ? *at - by[i][c] : by[i][c];
         }
@@ -111,13 +117,13 @@ static void follow(kind k, int rows, float wanted[WAYS][WIDTH])
 
 /* -- VA2: rows write, and what is read is the aggregate -- */
 
-static void check_exact(const conformance_form *f)
+static void check_exact(const conformance_form *f, const char *synchronization)
 {
     static const struct {
         kind kind;
         int rows;
     } step[] = {{ADD, 16}, {ADD, 8}, {ADD_SHARED, 16}, {SUBTRACT, 4}, {ASSIGN, 8}, {SUBTRACT, 16}, {ADD, 1}};
-    parts p = begin(f, true);
+    parts p = begin_as(f, true, synchronization);
     float wanted[WAYS][WIDTH] = {{0}}, got[WAYS][WIDTH], before[WIDTH];
     const float set[WIDTH] = {0.5f, -2, 8};
     trace_all(&p);
@@ -125,7 +131,7 @@ static void check_exact(const conformance_form *f)
     for (size_t i = 0; i < sizeof step / sizeof *step && here; i++) {
         rows_run(&p.stage, p.function[step[i].kind], step[i].rows, (float *[]){before}, 1);
         assert_memory_equal(before, wanted[0], sizeof before);
-        follow(step[i].kind, step[i].rows, wanted);
+        follow(&p, step[i].kind, step[i].rows, wanted);
         read_all(&p, got);
         assert_memory_equal(got, wanted, sizeof got);
     }
@@ -136,7 +142,7 @@ static void check_exact(const conformance_form *f)
     }
     if (here) {
         rows_run(&p.stage, p.function[ADD], 4, (float *[]){before}, 1);
-        follow(ADD, 4, wanted);
+        follow(&p, ADD, 4, wanted);
         read_all(&p, got);
         assert_memory_equal(got, wanted, sizeof got);
     }
@@ -162,11 +168,19 @@ static void VA2_on_read(void **state)
     float first[WAYS][WIDTH], got[WAYS][WIDTH];
     (void)state;
     for (int f = 0; f < conformance_count; f++) {
-        check_exact(&conformance_forms[f]);
+        check_exact(&conformance_forms[f], "on_read");
         if (!add_up(&conformance_forms[f], got)) continue;
         if (conformance_leads(f)) memcpy(first, got, sizeof first);
         assert_memory_equal(first, got, sizeof first);
     }
+}
+
+/* -- VA1: added to a mirrored variable: rows as its aggregation says, what all have alike as it is -- */
+
+static void VA1_assign_add(void **state)
+{
+    (void)state;
+    for (int f = 0; f < conformance_count; f++) check_exact(&conformance_forms[f], "on_write");
 }
 
 /* -- VA2 over parameter servers: parts of closures that run at once all count -- */
@@ -319,7 +333,8 @@ static void VA4_synchronization(void **state)
 int main(int argc, char **argv)
 {
     conformance_open(argc, argv);
-    const struct CMUnitTest rows[] = {cmocka_unit_test(VA2_on_read), cmocka_unit_test(VA2_closures_at_once),
-                                      cmocka_unit_test(VA3_restore), cmocka_unit_test(VA4_synchronization)};
+    const struct CMUnitTest rows[] = {cmocka_unit_test(VA1_assign_add), cmocka_unit_test(VA2_on_read),
+                                      cmocka_unit_test(VA2_closures_at_once), cmocka_unit_test(VA3_restore),
+                                      cmocka_unit_test(VA4_synchronization)};
     return conformance_close(cmocka_run_group_tests(rows, NULL, NULL));
 }

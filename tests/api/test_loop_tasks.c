@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "artel/cluster.h"
-#include "artel/strategy.h"
+#include "artel/values.h"
 #include "support/ports.h"
 
 enum {
@@ -56,6 +56,7 @@ typedef struct task {
     artel_cluster *cluster;
     artel_strategy *strategy;
     artel_variable *total, *parts; /* the second is on_read: each row adds its own (VA2) */
+    artel_values *scales;          /* of three parts of a batch, whoever has them (ST8) */
     artel_function *step, *look;
 } task;
 
@@ -66,6 +67,7 @@ static artel_status trace(void *user, artel_graph *g, const artel_value *in, art
     artel_value noise = artel_graph_uniform(g, in[0], &(artel_shape){1, {WIDTH}}, -0.5, 0.5, false);
     artel_value old = artel_graph_variable(g, t->total),
                 y = artel_graph_unary(g, "tanh", artel_graph_binary(g, "add", in[0], noise));
+    y = artel_graph_binary(g, "multiply", y, in[1]);
     artel_value rows = artel_graph_op(g, "sum", &y, 1, "{\"axis\": 1}"),
                 sum = artel_graph_reduce(g, ARTEL_REDUCTION_SUM, rows);
     artel_graph_assign_add(g, t->parts, rows);
@@ -80,9 +82,10 @@ static artel_status run(const task *t, int64_t number, int part)
     float x[ROWS * WIDTH], y;
     int rows = part == TALL - 1 ? 3 : ROWS;
     for (int i = 0; i < rows * WIDTH; i++) x[i] = (float)((i * 7 + (int)number + part) % 11) / 8 - 0.5f;
-    const artel_array in = {ARTEL_DTYPE_FLOAT32, {2, {rows, WIDTH}}, x};
+    artel_array in[2] = {{ARTEL_DTYPE_FLOAT32, {2, {rows, WIDTH}}, x}};
     const artel_array out = {.dtype = ARTEL_DTYPE_FLOAT32, .data = &y};
-    return artel_function_run(t->step, &in, 1, &out, 1);
+    artel_status status = artel_values_rows(t->scales, rows, &in[1]);
+    return status < 0 ? status : artel_function_run(t->step, in, 2, &out, 1);
 }
 
 /* The sum over the rows of a batch, of which every task has some. */
@@ -143,9 +146,18 @@ static artel_status unit(void *user, int64_t number)
     return status;
 }
 
+static artel_status make_scale(void *user, const artel_value_context *context, void *elements)
+{
+    (void)user;
+    for (int i = 0; i < WIDTH; i++) ((float *)elements)[i] = 1 + (float)context->id / 8;
+    return ARTEL_OK;
+}
+
 static artel_status declare(task *t)
 {
-    const artel_argument x = {.name = "x", .shape = {1, {WIDTH}}}, seen = {.name = "seen"};
+    const artel_argument x[2] = {{.name = "x", .shape = {1, {WIDTH}}}, {.name = "scale", .shape = {1, {WIDTH}}}},
+                         seen = {.name = "seen"};
+    artel_values_options values = ARTEL_VALUES_OPTIONS_INIT;
     artel_strategy_options strategy = ARTEL_STRATEGY_OPTIONS_INIT;
     artel_variable_options variable = ARTEL_VARIABLE_OPTIONS_INIT;
     artel_function_options function = ARTEL_FUNCTION_OPTIONS_INIT;
@@ -153,8 +165,12 @@ static artel_status declare(task *t)
     strategy.batch_size = ROWS;
     strategy.cluster = t->cluster;
     variable.name = "total";
-    function.arguments = &x;
-    function.argument_count = function.output_count = 1;
+    function.arguments = x;
+    function.argument_count = 2;
+    function.output_count = 1;
+    values.shape = (artel_shape){1, {WIDTH}};
+    values.count = 3;
+    values.make = make_scale;
     artel_status status = artel_strategy_create(t->ctx, &strategy, &t->strategy);
     if (status == ARTEL_OK) status = artel_variable_create(t->strategy, &variable, &t->total);
     variable.name = "parts";
@@ -162,7 +178,9 @@ static artel_status declare(task *t)
     variable.aggregation = "sum";
     if (status == ARTEL_OK) status = artel_variable_create(t->strategy, &variable, &t->parts);
     if (status == ARTEL_OK) status = artel_function_create(t->strategy, &function, trace, t, &t->step);
+    if (status == ARTEL_OK) status = artel_values_create(t->strategy, &values, &t->scales);
     function.arguments = &seen;
+    function.argument_count = 1;
     return status == ARTEL_OK ? artel_function_create(t->strategy, &function, trace_look, t, &t->look) : status;
 }
 
