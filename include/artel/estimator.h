@@ -125,6 +125,34 @@ typedef struct artel_estimator_input {
 /* Called when training or evaluation begins; *input holds the defaults. */
 typedef artel_status artel_estimator_input_fn(void *user, artel_context *context, artel_estimator_input *input);
 
+/* -- hooks -- */
+
+/* A moment of training or evaluation, lent to a hook. Variables of the strategy may be read (artel_variable_read), and
+ * between two steps of a training alone assigned, too. */
+typedef struct artel_estimator_moment {
+    artel_estimator *estimator;
+    artel_strategy *strategy;
+    artel_estimator_mode mode;
+    int64_t step; /* training: steps that are done; evaluation: of the checkpoint */
+    double loss;  /* of the step that is done (after); of the whole evaluation (end); else NaN */
+    bool stop;    /* set it after a step or a batch, or at the beginning: what goes on ends in order, as if max_steps
+                     or the input had ended here */
+} artel_estimator_moment;
+
+/* A failure ends the call. */
+typedef artel_status artel_estimator_hook_fn(void *user, artel_estimator_moment *moment);
+
+/* What tf.estimator takes as hooks and saving_listeners. Any may be NULL. In a cluster every task that trains calls
+ * its own. Over parameter servers `before` is not called, for steps are made elsewhere, and `after` comes in the order
+ * of steps, when their losses are heard. */
+typedef struct artel_estimator_hook {
+    size_t struct_size;                      /* of all in a list the same */
+    artel_estimator_hook_fn *begin, *end;    /* of a training or an evaluation; end: not after a failure */
+    artel_estimator_hook_fn *before, *after; /* of each step, or each batch that is evaluated */
+    artel_estimator_hook_fn *saving, *saved; /* of each checkpoint, by the task that writes it */
+    void *user;
+} artel_estimator_hook;
+
 /* -- training and evaluating -- */
 
 typedef struct artel_train_spec {
@@ -133,6 +161,8 @@ typedef struct artel_train_spec {
     void *user;
     int64_t max_steps; /* of the whole training, those of earlier calls included; 0: until the input ends */
     int64_t steps;     /* artel_estimator_train(): of this call; not with max_steps */
+    const artel_estimator_hook *hooks; /* called in this order */
+    int hook_count;
 } artel_train_spec;
 
 typedef enum artel_exporter_kind {
@@ -145,15 +175,20 @@ typedef enum artel_exporter_kind {
  * not at all. It is the strategy of evaluation, with the checkpoint's variables. */
 typedef artel_status artel_export_fn(void *user, artel_strategy *strategy, const char *directory);
 
+/* Whether `now` is better than the best evaluation so far (its metrics alone, as they were kept): compare_fn of
+ * BestExporter. */
+typedef bool artel_exporter_better_fn(void *user, const artel_history *best, const artel_history *now);
+
 typedef struct artel_exporter {
     size_t struct_size; /* of all in a list the same */
     artel_exporter_kind kind;
-    const char *name;       /* writes to MODEL_DIR/export/NAME/STEP; NULL: "latest", "best", "final" */
-    const char *metric;     /* of BEST; NULL: "loss" */
-    bool greatest;          /* of BEST: the greatest value is the best one, not the least */
-    int keep;               /* exports; the oldest are removed. 0: 5, and all of FINAL */
-    artel_export_fn *write; /* NULL: each model that the strategy holds, as NAME.keras */
-    void *user;
+    const char *name;                 /* writes to MODEL_DIR/export/NAME/STEP; NULL: "latest", "best", "final" */
+    const char *metric;               /* of BEST; NULL: "loss" */
+    bool greatest;                    /* of BEST: the greatest value is the best one, not the least */
+    int keep;                         /* exports; the oldest are removed. 0: 5, and all of FINAL */
+    artel_export_fn *write;           /* NULL: each model that the strategy holds, as NAME.keras */
+    void *user;                       /* of both functions */
+    artel_exporter_better_fn *better; /* of BEST, instead of metric and greatest; or NULL. The first is always best */
 } artel_exporter;
 
 #ifdef __cplusplus
@@ -182,6 +217,10 @@ typedef struct artel_eval_spec {
     double start_delay_secs; /* 120: an evaluator begins so much later */
     double throttle_secs; /* 600: from the beginning of an evaluation to that of the next, at least; that after training
                              always is */
+    const artel_estimator_hook *hooks; /* called in this order */
+    int hook_count;
+    const char *checkpoint; /* artel_estimator_evaluate(): this one ("run/ckpt-500"), or the newest of another
+                               directory; NULL: the newest of model_dir */
 } artel_eval_spec;
 
 #ifdef __cplusplus
@@ -215,12 +254,14 @@ static inline artel_eval_spec artel_eval_spec_init(void)
 
 /* Trains from the newest checkpoint on; all tasks of a cluster but the evaluator call it. A checkpoint is written when
  * training begins anew, at the interval of the options, when it ends, and when the process is asked to end
- * (ARTEL_ERROR_PREEMPTED). Errors: ARTEL_ERROR_INVALID (specs, a checkpoint of another program), ARTEL_ERROR_RUN (the
- * loss is not a number), those of the functions, of artel_strategy_loop(), and over parameter servers of
- * artel_coordinator_schedule() and artel_coordinator_serve(). */
+ * (ARTEL_ERROR_PREEMPTED). Errors: ARTEL_ERROR_UNSUPPORTED (a hook wants to stop one of several tasks that train
+ * together: they end together, by max_steps); ARTEL_ERROR_INVALID (specs, a checkpoint of another program),
+ * ARTEL_ERROR_RUN (the loss is not a number), those of the functions, of artel_strategy_loop(), and over parameter
+ * servers of artel_coordinator_schedule() and artel_coordinator_serve(). */
 ARTEL_API artel_status artel_estimator_train(artel_estimator *estimator, const artel_train_spec *spec);
-/* Evaluates the newest checkpoint in this process alone; exports nothing. `out`: "loss", the metrics and "global_step",
- * as a history of one epoch. Errors: ARTEL_ERROR_NOT_FOUND (no checkpoint), as above. */
+/* Evaluates the newest checkpoint, or the one that the spec names, in this process alone; exports nothing. `out`:
+ * "loss", the metrics and "global_step", as a history of one epoch. Errors: ARTEL_ERROR_NOT_FOUND (no checkpoint), as
+ * above. */
 ARTEL_API artel_status artel_estimator_evaluate(artel_estimator *estimator, const artel_eval_spec *spec,
                                                 artel_history **out);
 /* Alone: trains, and evaluates checkpoints in between and after the end. In a cluster: chief and workers train, and the

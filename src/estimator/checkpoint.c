@@ -148,14 +148,13 @@ static artel_status take_up(artel_strategy *strategy, bool values_only, const ch
     return status;
 }
 
-artel_status artel__estimator_restore(artel__estimator_side *side, int64_t newer_than, artel_checkpoint_info *out,
-                                      int64_t *max_steps)
+artel_status artel__estimator_restore(artel__estimator_side *side, const char *directory, int64_t newer_than,
+                                      artel_checkpoint_info *out, int64_t *max_steps)
 {
     char *folder = NULL;
     json_t *manifest = NULL;
     artel_context *ctx = side->estimator->ctx;
-    artel_status status =
-        artel__checkpoint_newer(ctx, side->estimator->options.model_dir, newer_than, out, &folder, &manifest);
+    artel_status status = artel__checkpoint_newer(ctx, directory, newer_than, out, &folder, &manifest);
     if (manifest && max_steps) *max_steps = json_integer_value(json_object_get(manifest, "max_steps"));
     if (status == ARTEL_OK && out->step > newer_than)
         status = take_up(side->strategy, side->mode == ARTEL_ESTIMATOR_EVALUATE, folder, manifest);

@@ -35,8 +35,21 @@ typedef struct artel__estimator_side {
     artel_dtype dtype[ARTEL__ESTIMATOR_VALUES]; /* of each: float32, float64 */
     void *value[ARTEL__ESTIMATOR_VALUES];
     int values;
-    artel__tfevents *events; /* NULL: nobody wants points, or there was none yet */
+    artel__tfevents *events;    /* NULL: nobody wants points, or there was none yet */
+    artel_estimator_hook *hook; /* whole; in the arena */
+    int hooks;
+    bool stop; /* a hook wants no further step */
 } artel__estimator_side;
+
+/* hooks.c: a program's list into the side's arena; and a moment. `which`: the offset of a function in the struct. */
+artel_status artel__side_take_hooks(artel__estimator_side *side, const artel_estimator_hook *list, int count);
+artel_status artel__side_hooks(artel__estimator_side *side, size_t which, int64_t step, double loss);
+#define ARTEL__HOOKS(side, moment, step, loss) \
+    artel__side_hooks(side, offsetof(artel_estimator_hook, moment), step, loss)
+/* A list of structs that begin with their size, which may be shorter or longer than this library's, one after another;
+ * `kind` says which, `out` has room. */
+artel_status artel__take_list(artel_context *ctx, const artel__options_kind *kind, const void *list, int count,
+                              void *out);
 
 /* estimator.c: input, strategy and function of a mode. `cluster`: of the strategy; NULL: this process alone. */
 artel_status artel__side_open(artel_estimator *estimator, artel_estimator_mode mode, artel_estimator_input_fn *input,
@@ -56,15 +69,16 @@ typedef struct artel__estimator_save {
     bool finished;
 } artel__estimator_save;
 artel_status artel__estimator_save_now(artel__estimator_side *side, const artel__estimator_save *save);
-/* Takes up the newest checkpoint if it is newer than a step; step -1 in *out: there is none. `max_steps` (or NULL): of
- * the run that wrote it. */
-artel_status artel__estimator_restore(artel__estimator_side *side, int64_t newer_than, artel_checkpoint_info *out,
-                                      int64_t *max_steps);
+/* Takes up the newest checkpoint of a directory if it is newer than a step; step -1 in *out: there is none. `max_steps`
+ * (or NULL): of the run that wrote it. */
+artel_status artel__estimator_restore(artel__estimator_side *side, const char *directory, int64_t newer_than,
+                                      artel_checkpoint_info *out, int64_t *max_steps);
 
 /* evaluate.c: what evaluates, over all checkpoints of a call. */
 typedef struct artel__evaluator {
     artel__estimator_side side;
     const artel_eval_spec *spec;
+    const char *directory;    /* of checkpoints */
     artel_exporter *exporter; /* spec->exporter_count of them, whole; in the side's arena */
     int64_t max_steps;        /* of training; 0: the run says when it is over */
     int64_t run_steps;        /* as the newest checkpoint has it */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The evaluating side: checkpoints are taken up, evaluated, told and exported. Metrics are means over rows, added up in
  * float64 in the order of the data: the same under every strategy, in every process. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -38,31 +39,21 @@ static const artel__range no_ranges[] = {{.name = NULL}};
 static const artel__options_kind exporter_kind = {"exporter", "begin with ARTEL_EXPORTER_INIT", sizeof(artel_exporter),
                                                   no_ranges};
 
-/* The program's list, whose entries may be shorter or longer than those of this library. */
 static artel_status take_exporters(artel__evaluator *v)
 {
     const artel_eval_spec *spec = v->spec;
-    const char *at = (const char *)spec->exporters;
-    size_t first = spec->exporter_count > 0 ? spec->exporters->struct_size : 0, size;
     v->exporter = artel__arena_alloc(&v->side.arena, (size_t)spec->exporter_count + 1, sizeof *v->exporter);
     if (!v->exporter) return ARTEL_ERROR_NO_MEMORY;
-    for (int i = 0; i < spec->exporter_count; i++) {
-        artel_exporter *to = &v->exporter[i];
-        ARTEL_TRY(artel__take_options(v->side.estimator->ctx, &exporter_kind, at, to));
-        memcpy(&size, at, sizeof size);
-        if (size != first)
-            return wrong(v->side.estimator, "exporter", "begin each with ARTEL_EXPORTER_INIT",
-                         "its struct_size is not that of the first one");
-        ARTEL_TRY(check_exporter(v, to));
-        at += size;
-    }
-    return ARTEL_OK;
+    ARTEL_TRY(
+        artel__take_list(v->side.estimator->ctx, &exporter_kind, spec->exporters, spec->exporter_count, v->exporter));
+    for (int i = 0; i < spec->exporter_count; i++) ARTEL_TRY(check_exporter(v, &v->exporter[i]));
+    return artel__side_take_hooks(&v->side, spec->hooks, spec->hook_count);
 }
 
 artel_status artel__evaluator_open(artel_estimator *e, const artel_eval_spec *spec, int64_t max_steps,
                                    artel__evaluator *out)
 {
-    *out = (artel__evaluator){.spec = spec, .max_steps = max_steps, .evaluated = -1};
+    *out = (artel__evaluator){.spec = spec, .directory = e->options.model_dir, .max_steps = max_steps, .evaluated = -1};
     if (spec->exporter_count < 0 || spec->exporter_count > MOST_EXPORTERS ||
         (spec->exporter_count > 0 && !spec->exporters))
         return wrong(e, "evaluation", "give a list, and how many there are", "the exporters are no list");
@@ -152,15 +143,20 @@ static artel_status evaluate(artel__evaluator *v)
     artel_metric_value metric[ARTEL__ESTIMATOR_VALUES + 1];
     int64_t total = 0, batches = batches_of(v);
     int count = v->side.values;
-    for (int64_t b = 0; b < batches; b++) {
+    v->side.stop = false;
+    ARTEL_TRY(ARTEL__HOOKS(&v->side, begin, v->found.step, NAN));
+    for (int64_t b = 0; b < batches && !(v->side.stop && total > 0); b++) {
         ARTEL_TRY(stopped(v));
+        ARTEL_TRY(ARTEL__HOOKS(&v->side, before, v->found.step, NAN));
         ARTEL_TRY(add_batch(&v->side, b, sum, &total));
+        ARTEL_TRY(ARTEL__HOOKS(&v->side, after, v->found.step, NAN));
     }
     for (int i = 0; i < count; i++) metric[i] = (artel_metric_value){v->side.name[i], sum[i] / (double)total};
     metric[count] = (artel_metric_value){"global_step", (double)v->found.step};
     ARTEL_TRY(keep(v, metric, count + 1));
     v->evaluated = v->found.step;
-    return tell(v, metric, count + 1);
+    ARTEL_TRY(tell(v, metric, count + 1));
+    return ARTEL__HOOKS(&v->side, end, v->found.step, metric[0].value);
 }
 
 /* -- checkpoints -- */
@@ -168,7 +164,7 @@ static artel_status evaluate(artel__evaluator *v)
 static artel_status read_newer(void *user, int64_t newer_than, artel_checkpoint_info *out)
 {
     artel__evaluator *v = user;
-    return artel__estimator_restore(&v->side, newer_than, out, &v->run_steps);
+    return artel__estimator_restore(&v->side, v->directory, newer_than, out, &v->run_steps);
 }
 
 /* A run that has ended earlier, with fewer steps, is not the one that is waited for. */

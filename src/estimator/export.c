@@ -43,13 +43,65 @@ static artel_status read_best(const exporting *x, double *best)
                        "it does not say what is best so far");
 }
 
+/* The evaluation that was best, as it was kept; NULL: none was. */
+static artel_status read_best_values(const exporting *x, artel_history **out)
+{
+    char path[ARTEL__ESTIMATOR_PATH + 16];
+    artel_metric_value metric[ARTEL__ESTIMATOR_VALUES + 1];
+    int count = 0;
+    const char *name;
+    json_t *json, *value;
+    *out = NULL;
+    snprintf(path, sizeof path, "%s/best.json", x->folder);
+    if (artel__file_missing(path)) return ARTEL_OK;
+    ARTEL_TRY(artel__json_load_file(x->ctx, path, &json));
+    json_t *values = json_object_get(json, "metrics");
+    bool good = json_object_size(values) > 0 && json_object_size(values) <= ARTEL__ESTIMATOR_VALUES + 1;
+    if (good) json_object_foreach(values, name, value)
+        {
+            good = good && artel__json_number(value, &metric[count].value);
+            metric[count++].name = name;
+        }
+    artel_status status = good ? artel__history_create(x->ctx, out)
+                               : artel__fail(x->ctx, ARTEL_ERROR_CORRUPT, path, "remove it to begin anew",
+                                             "it does not say what is best so far");
+    if (status == ARTEL_OK) status = artel__history_append(*out, &(artel__log_list){metric, count, count});
+    json_decref(json);
+    return status;
+}
+
+static artel_status compare(const exporting *x, bool *wanted)
+{
+    artel_history *best = NULL;
+    artel_status status = read_best_values(x, &best);
+    if (status == ARTEL_OK) *wanted = !best || x->exporter->better(x->exporter->user, best, x->evaluator->history);
+    artel_history_destroy(best);
+    return status;
+}
+
+static artel_status add_values(const exporting *x, json_t *json)
+{
+    const artel_history *now = x->evaluator->history;
+    json_t *values = json_object();
+    bool good = json && values;
+    for (int k = 0; good && k < artel_history_keys(now); k++) {
+        const char *key = artel_history_key(now, k);
+        good = json_object_set_new(values, key, artel__json_real(artel_history_values(now, key, NULL)[0])) == 0;
+    }
+    if (good) good = json_object_set(json, "metrics", values) == 0;
+    json_decref(values);
+    if (good) return ARTEL_OK;
+    json_decref(json);
+    return artel__fail_memory(x->ctx, "export", 0);
+}
+
 static artel_status write_best(const exporting *x)
 {
     char path[ARTEL__ESTIMATOR_PATH + 16], *text = NULL;
     snprintf(path, sizeof path, "%s/best.json", x->folder);
     json_t *json = json_pack("{s:s, s:o, s:I}", "metric", x->exporter->metric ? x->exporter->metric : "loss", "value",
                              artel__json_real(value_of(x)), "step", (json_int_t)x->evaluator->found.step);
-    if (!json) return artel__fail_memory(x->ctx, "export", 0);
+    ARTEL_TRY(add_values(x, json));
     artel_status status = artel__json_dump_string(x->ctx, json, ARTEL__JSON_PYTHON, &text);
     json_decref(json);
     if (status == ARTEL_OK) status = artel__write_file(x->ctx, path, text, strlen(text));
@@ -62,6 +114,7 @@ static artel_status is_wanted(const exporting *x, bool last, bool *wanted)
     double best, value = value_of(x);
     *wanted = x->exporter->kind == ARTEL_EXPORTER_LATEST || (x->exporter->kind == ARTEL_EXPORTER_FINAL && last);
     if (x->exporter->kind != ARTEL_EXPORTER_BEST) return ARTEL_OK;
+    if (x->exporter->better) return compare(x, wanted);
     ARTEL_TRY(read_best(x, &best));
     *wanted = !isnan(value) && (isnan(best) || (x->exporter->greatest ? value > best : value < best));
     return ARTEL_OK;

@@ -55,10 +55,10 @@ artel_status artel_estimator_evaluate(artel_estimator *e, const artel_eval_spec 
     ARTEL_TRY(artel__enter(e ? e->ctx : NULL, __func__, "estimator spec out", e, spec, out));
     ARTEL_TRY(take_eval(e, spec, &chosen));
     ARTEL_TRY(artel__evaluator_open(e, &chosen, 0, &v));
+    if (chosen.checkpoint) v.directory = chosen.checkpoint;
     artel_status status = artel__evaluator_look(&v);
     if (status == ARTEL_OK && v.evaluated < 0)
-        status = artel__fail(e->ctx, ARTEL_ERROR_NOT_FOUND, e->options.model_dir, "train first",
-                             "there is no whole checkpoint");
+        status = artel__fail(e->ctx, ARTEL_ERROR_NOT_FOUND, v.directory, "train first", "there is no whole checkpoint");
     if (status == ARTEL_OK) artel__evaluator_give(&v, out);
     artel__evaluator_close(&v);
     return status;
@@ -85,6 +85,9 @@ artel_status artel_train_and_evaluate(artel_estimator *e, const artel_train_spec
     ARTEL_TRY(artel__enter(e ? e->ctx : NULL, __func__, "estimator train eval", e, train, eval));
     ARTEL_TRY(take_train(e, train, &trained));
     ARTEL_TRY(take_eval(e, eval, &evaluated));
+    if (evaluated.checkpoint)
+        return artel__fail(e->ctx, ARTEL_ERROR_INVALID, "eval spec", "leave .checkpoint to artel_estimator_evaluate",
+                           "a checkpoint is named, and all of the training are evaluated");
     if (trained.steps)
         return artel__fail(e->ctx, ARTEL_ERROR_INVALID, "train spec", "give max_steps",
                            "steps of a call say nothing to an evaluator");

@@ -2,6 +2,8 @@
 /* Steps over parameter servers: the chief schedules one closure a step, with that step's batch, and hears their losses
  * in the order of the steps. Before a checkpoint all that was scheduled is waited for. A server that was lost with its
  * variables takes the training back to the newest checkpoint, which coordinator and disk keep alike. */
+#include <math.h>
+
 #include "estimator/trainer.h"
 #include "function/snapshot.h"
 
@@ -88,7 +90,7 @@ static artel_status stopped(chief *c, bool *told)
 
 static artel_status go_on(chief *c, bool *told)
 {
-    while (c->scheduled < c->t->target) {
+    while (c->scheduled < c->t->target && !c->t->side.stop) {
         ARTEL_TRY(stopped(c, told));
         if (artel__step_is_due(c->t, c->scheduled)) ARTEL_TRY(save(c, false, told));
         ARTEL_TRY(schedule(c, told));
@@ -128,6 +130,7 @@ artel_status artel__step_schedule(artel__step_trainer *t)
         if (status == ARTEL_OK) status = go_on(&c, &told);
     }
     forget(&c);
+    if (status == ARTEL_OK) status = ARTEL__HOOKS(&t->side, end, c.scheduled, NAN);
     artel_status closed = artel_coordinator_close(c.coordinator);
     return status < 0 ? status : closed;
 }

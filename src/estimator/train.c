@@ -18,7 +18,9 @@
 artel_status artel__step_save(artel__step_trainer *t, int64_t step, bool finished)
 {
     const artel__estimator_save now = {step, step / t->side.input.per_pass, t->spec->max_steps, finished};
+    ARTEL_TRY(ARTEL__HOOKS(&t->side, saving, step, NAN));
     ARTEL_TRY(artel__estimator_save_now(&t->side, &now));
+    ARTEL_TRY(ARTEL__HOOKS(&t->side, saved, step, NAN));
     t->saved = step;
     t->saved_ns = artel__now_ns();
     return ARTEL_OK;
@@ -64,6 +66,7 @@ artel_status artel__step_tell(artel__step_trainer *t, int64_t step)
                                                              .step_in_epoch = (step - 1) % t->side.input.per_pass + 1,
                                                              .steps_per_epoch = t->side.input.per_pass,
                                                              .loss = t->loss});
+    ARTEL_TRY(ARTEL__HOOKS(&t->side, after, step, t->loss));
     if (o->save_summary_steps == 0 || step % o->save_summary_steps != 0 || !artel_strategy_writes(t->side.strategy))
         return ARTEL_OK;
     return artel__side_point(&t->side, "", "loss", step, t->loss);
@@ -74,7 +77,10 @@ static artel_status one_step(void *user, int64_t unit)
     int64_t rows;
     artel__step_trainer *t = user;
     const artel_array loss = artel__side_room(&t->side, 0);
+    if (t->side.stop) return ARTEL_ERROR_CANCELLED; /* nothing of this step was done: in_order() says so */
     ARTEL_TRY(rest(t, unit));
+    if (t->side.stop) return ARTEL_ERROR_CANCELLED;
+    ARTEL_TRY(ARTEL__HOOKS(&t->side, before, unit, NAN));
     ARTEL_TRY(artel__input_read(&t->side.input, unit, &rows));
     ARTEL_TRY(artel_function_run(t->side.function, t->side.input.array, t->side.input.columns, &loss, 1));
     t->loss = artel__side_number(&t->side, 0, 0);
@@ -90,7 +96,7 @@ static artel_status begin(artel__step_trainer *t)
     artel_status status = ARTEL_ERROR_NOT_FOUND;
     for (int i = 0; i < LOOKS && status == ARTEL_ERROR_NOT_FOUND;
          i++) /* a job that this task joins removes the oldest ones */
-        status = artel__estimator_restore(&t->side, -1, &found, NULL);
+        status = artel__estimator_restore(&t->side, t->side.estimator->options.model_dir, -1, &found, NULL);
     ARTEL_TRY(status);
     t->saved = found.step;
     t->first = found.step > 0 ? found.step : 0;
@@ -114,21 +120,32 @@ static artel_status end(artel__step_trainer *t, artel_status status)
     return status;
 }
 
+/* A hook has ended the loop before a step. */
+static artel_status in_order(artel__step_trainer *t, artel_status status)
+{
+    if (status != ARTEL_ERROR_CANCELLED || !t->side.stop || artel__cancelled(t->side.estimator->ctx)) return status;
+    artel__operation_begin(t->side.estimator->ctx);
+    return ARTEL_OK;
+}
+
 /* By this task: the steps, those of others by a coordinator, or what workers and servers do. */
 static artel_status run(artel__step_trainer *t, bool servers)
 {
     if (servers && !artel_cluster_writes(t->side.estimator->strategy.cluster))
         return artel_coordinator_serve(t->side.strategy);
     ARTEL_TRY(begin(t));
+    ARTEL_TRY(ARTEL__HOOKS(&t->side, begin, t->first, NAN));
     if (servers) return artel__step_schedule(t);
-    return end(t, artel_strategy_loop(t->side.strategy, t->target, one_step, t));
+    artel_status status = end(t, in_order(t, artel_strategy_loop(t->side.strategy, t->target, one_step, t)));
+    return status == ARTEL_OK ? ARTEL__HOOKS(&t->side, end, artel_strategy_units(t->side.strategy), NAN) : status;
 }
 
 artel_status artel__estimator_train(artel_estimator *e, const artel_train_spec *spec, artel__evaluator *evaluator)
 {
     artel__step_trainer t = {.spec = spec, .evaluator = evaluator};
     ARTEL_TRY(artel__side_open(e, ARTEL_ESTIMATOR_TRAIN, spec->input, spec->user, e->strategy.cluster, &t.side));
-    artel_status status = run(&t, strcmp(artel_strategy_name(t.side.strategy), "parameter-server") == 0);
+    artel_status status = artel__side_take_hooks(&t.side, spec->hooks, spec->hook_count);
+    if (status == ARTEL_OK) status = run(&t, strcmp(artel_strategy_name(t.side.strategy), "parameter-server") == 0);
     if (status == ARTEL_OK && t.side.events) status = artel__tfevents_flush(t.side.events);
     artel__side_close(&t.side);
     return status;

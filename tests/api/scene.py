@@ -74,7 +74,7 @@ class Scene:
                      "artel_worker_next_fn": [ctypes.c_void_p] * 3 + [ctypes.c_int],
                      "artel_all_reduce_list_fn": [ctypes.c_void_p] * 3, "artel_optimizer_update_fn": [ctypes.c_void_p] * 4,
                      "artel_estimator_build_fn": [ctypes.c_void_p] * 2 + [ctypes.c_int], "artel_estimator_model_fn": [ctypes.c_void_p] * 4,
-                     "artel_estimator_input_fn": [ctypes.c_void_p] * 3,
+                     "artel_estimator_input_fn": [ctypes.c_void_p] * 3, "artel_estimator_hook_fn": [ctypes.c_void_p] * 2,
                      "artel_hook_begin_fn": [ctypes.c_void_p] * 2, "artel_hook_unit_fn": [ctypes.c_void_p] * 2 + [ctypes.c_int64],
                      "artel_hook_run_fn": [ctypes.c_void_p] * 2, "artel_hook_feed_fn": [ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p],
                      "artel_operation_gradient_fn": [ctypes.c_void_p] * 3 + [ctypes.c_int] * 3 + [ctypes.c_void_p]}[kind]

@@ -22,6 +22,9 @@ typedef struct bench {
     int writes, evaluations, steps, checkpoints;
     double loss, step_loss; /* of the last evaluation, of the last step */
     char folder[64];
+    int calls[6]; /* of hooks: begin, end, before, after, saving, saved */
+    int64_t stop_at, seen;
+    const artel_estimator_hook *train_hooks, *eval_hooks; /* one each, or NULL */
 } bench;
 
 /* 75 rows: a word of four, and a class. */
@@ -121,6 +124,14 @@ static artel_status export(void *user, artel_strategy *strategy, const char *dir
     return status;
 }
 
+static artel_status export_nothing(void *user, artel_strategy *strategy, const char *directory)
+{
+    (void)user;
+    (void)strategy;
+    (void)directory;
+    return ARTEL_OK;
+}
+
 static void on_event(void *user, const artel_event *event)
 {
     bench *b = user;
@@ -176,6 +187,10 @@ static artel_status run(bench *b, const artel_strategy_options *strategy, int64_
     eval.start_delay_secs = 0;
     eval.throttle_secs = throttle;
     eval.steps = 3; /* once through the 75 rows */
+    train.hooks = b->train_hooks;
+    train.hook_count = b->train_hooks != NULL;
+    eval.hooks = b->eval_hooks;
+    eval.hook_count = b->eval_hooks != NULL;
     artel_estimator *e = make(b, strategy, b->model ? 5 : 1);
     artel_status status = artel_train_and_evaluate(e, &train, &eval, out);
     artel_estimator_destroy(e);
@@ -358,6 +373,138 @@ static void test_exporters(void **state)
     close_bench(&b);
 }
 
+/* -- hooks -- */
+
+static artel_status note(bench *b, int which, artel_estimator_moment *moment)
+{
+    b->calls[which]++;
+    b->seen = moment->step;
+    if (moment->mode == ARTEL_ESTIMATOR_TRAIN && which == 3 && moment->step == b->stop_at) moment->stop = true;
+    return ARTEL_OK;
+}
+static artel_status on_begin(void *user, artel_estimator_moment *moment)
+{
+    return note(user, 0, moment);
+}
+static artel_status on_end(void *user, artel_estimator_moment *moment)
+{
+    return note(user, 1, moment);
+}
+static artel_status before(void *user, artel_estimator_moment *moment)
+{
+    return note(user, 2, moment);
+}
+static artel_status after(void *user, artel_estimator_moment *moment)
+{
+    bench *b = user;
+    float counter;
+    artel_variable *v;
+    if (!b->model && moment->mode == ARTEL_ESTIMATOR_TRAIN) { /* the variable has been written */
+        api_ok(b->ctx, artel_strategy_variable(moment->strategy, "counter", &v));
+        api_ok(b->ctx, artel_variable_read(v, &counter, 1));
+        assert_true(counter == (float)moment->step);
+    }
+    return note(b, 3, moment);
+}
+static artel_status saving(void *user, artel_estimator_moment *moment)
+{
+    return note(user, 4, moment);
+}
+static artel_status saved(void *user, artel_estimator_moment *moment)
+{
+    return note(user, 5, moment);
+}
+static artel_status fails(void *user, artel_estimator_moment *moment)
+{
+    (void)moment;
+    artel_context_cancel(((bench *)user)->ctx);
+    return ARTEL_ERROR_CANCELLED;
+}
+
+/* Stopped by a hook after step 4 of 9; begun again it goes to the end. */
+static void GS11_hooks(void **state)
+{
+    static const char *const names[] = {"one-device", "mirrored"};
+    for (int i = 0; i < 2; i++) {
+        bench b, e;
+        artel_strategy_options o = ARTEL_STRATEGY_OPTIONS_INIT;
+        artel_estimator_hook h = {sizeof h, on_begin, on_end, before, after, saving, saved, &b}, beside = h;
+        const artel_exporter last = {
+            .struct_size = sizeof last, .kind = ARTEL_EXPORTER_FINAL, .write = export, .user = &b};
+        (void)state;
+        o.strategy = names[i];
+        o.replicas = i ? 3 : 1;
+        open_bench(&b, false);
+        memset(&e, 0, sizeof e);
+        beside.user = &e;
+        b.train_hooks = &h;
+        b.eval_hooks = &beside;
+        b.stop_at = 4;
+        api_ok(b.ctx, run(&b, &o, 9, &last, 1, 1e6, NULL));
+        assert_int_equal(b.steps, 4);
+        assert_memory_equal(b.calls, ((int[]){1, 1, 4, 4, 5, 5}), sizeof b.calls); /* checkpoints 0 to 4 */
+        assert_memory_equal(e.calls, ((int[]){1, 1, 3, 3, 0, 0}), sizeof e.calls);
+        assert_int_equal(e.seen, 4);
+        assert_true(is_there(&b, "final/4/counter-4")); /* it is over, in order */
+        b.stop_at = 0;
+        api_ok(b.ctx, run(&b, &o, 9, &last, 1, 1e6, NULL));
+        assert_int_equal(b.steps, 9);
+        assert_true(is_there(&b, "final/9/counter-9"));
+        h.before = fails;
+        b.train_hooks = &h;
+        memset(b.calls, 0, sizeof b.calls);
+        assert_int_equal(run(&b, &o, 12, NULL, 0, 1e6, NULL), ARTEL_ERROR_CANCELLED);
+        assert_int_equal(b.calls[1], 0); /* no end after a failure */
+        artel_context_clear(b.ctx);
+        close_bench(&b);
+    }
+}
+
+static bool is_later(void *user, const artel_history *best, const artel_history *now)
+{
+    int *asked = user;
+    ++*asked;
+    double then = artel_history_values(best, "global_step", NULL)[0];
+    assert_true(artel_history_values(best, "counter", NULL)[0] == then);
+    return artel_history_values(now, "counter", NULL)[0] >= then + 2;
+}
+
+/* A comparison of the program's own, over two calls; a checkpoint by its name. */
+static void GS11_best_and_checkpoints(void **state)
+{
+    bench b;
+    int asked = 0;
+    char path[100];
+    artel_history *history = NULL;
+    artel_eval_spec eval = ARTEL_EVAL_SPEC_INIT;
+    artel_train_spec train = ARTEL_TRAIN_SPEC_INIT;
+    const artel_exporter best = {.struct_size = sizeof best,
+                                 .kind = ARTEL_EXPORTER_BEST,
+                                 .write = export_nothing,
+                                 .user = &asked,
+                                 .better = is_later};
+    (void)state;
+    open_bench(&b, false);
+    api_ok(b.ctx, run(&b, NULL, 6, &best, 1, 0, NULL));
+    assert_int_equal(asked, 5); /* of 2 to 6: 3 and 5 are better */
+    assert_true(is_there(&b, "best/1") && !is_there(&b, "best/2") && is_there(&b, "best/3") && is_there(&b, "best/5") &&
+                !is_there(&b, "best/6"));
+    api_ok(b.ctx, run(&b, NULL, 7, &best, 1, 0, NULL));
+    assert_true(is_there(&b, "best/7"));
+    artel_estimator *e = make(&b, NULL, 1);
+    snprintf(path, sizeof path, "%s/ckpt-5", b.folder);
+    eval.input = train.input = input;
+    eval.user = train.user = &b;
+    eval.checkpoint = path;
+    api_ok(b.ctx, artel_estimator_evaluate(e, &eval, &history));
+    assert_true(artel_history_values(history, "counter", NULL)[0] == 5);
+    artel_history_destroy(history);
+    train.max_steps = 9;
+    api_refused(b.ctx, artel_train_and_evaluate(e, &train, &eval, NULL), ARTEL_ERROR_INVALID, "is named");
+    artel_estimator_destroy(e);
+    close_bench(&b);
+}
+
 static void GS10_evaluator(void **state)
 {
     bench b;
@@ -460,9 +607,11 @@ static void test_steps(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bits),     cmocka_unit_test(test_bits_of_fit), cmocka_unit_test(test_text),
-        cmocka_unit_test(test_going_on), cmocka_unit_test(test_exporters),   cmocka_unit_test(GS10_evaluator),
-        cmocka_unit_test(test_refused),  cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_bits),      cmocka_unit_test(test_bits_of_fit),
+        cmocka_unit_test(test_text),      cmocka_unit_test(test_going_on),
+        cmocka_unit_test(test_exporters), cmocka_unit_test(GS10_evaluator),
+        cmocka_unit_test(test_refused),   cmocka_unit_test(test_steps),
+        cmocka_unit_test(GS11_hooks),     cmocka_unit_test(GS11_best_and_checkpoints),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
