@@ -46,6 +46,7 @@ typedef struct coordinator {
     artel__telling telling;
     artel__staleness staleness, former; /* of the updates of this epoch, and of the one before */
     artel__shares shares;               /* of the step in work; sync:K */
+    bool met;                           /* it has a majority in this generation */
     int64_t heard_ns;                   /* the last result came, or who is waited for was said */
 } coordinator;
 
@@ -451,8 +452,10 @@ static artel_status say_end(coordinator *c, const artel__service *s)
 static artel_status coordinate(coordinator *c, const artel__service *s)
 {
     artel_status status = ARTEL_OK;
+    c->met = false;
     artel__installed_enter(&c->installed, s);
     status = artel__installed_meet(&c->installed, s);
+    c->met = status == ARTEL_OK;
     if (!c->fit->at.ended && status == ARTEL_OK) /* else nobody needs a part any more */
         status = artel__installed_look_after(&c->installed, s, &c->phase);
     if (status != ARTEL_OK) return status;
@@ -484,6 +487,7 @@ artel_status artel__coordinate(artel__service *s, void *user)
         c->client[r].since_ns = artel__now_ns();
     }
     artel_status status = coordinate(c, s);
+    if (c->met) artel__service_fail_job(s, status); /* a callback, a file: whoever starts it again meets it again */
     for (int r = 0; r < s->seat.ranks; r++) {
         for (int t = 0; t < ARTEL__MOST_TICKETS; t++) {
             artel__lane_withdraw(&c->client[r].lane, &c->client[r].held[t].call);

@@ -294,6 +294,13 @@ static artel_status find_batch(worker *w, const artel__item *item, artel__batch 
     return ARTEL_OK;
 }
 
+/* Whether the others would fail of it, too: what is wrong with the data, which all read; and what will not heal, where
+ * nobody else computes. */
+static bool is_for_all(const artel__service *s, artel_status status)
+{
+    return status == ARTEL_ERROR_INVALID || (status < 0 && artel_status_exit_code(status) == 1 && s->workers == 1);
+}
+
 static artel_status step(worker *w, const artel__service *s, artel__mode mode, const artel__batch *batch)
 {
     artel__session *session = w->fit->session;
@@ -301,6 +308,7 @@ static artel_status step(worker *w, const artel__service *s, artel__mode mode, c
     artel_status status = artel__session_step(session, mode, batch);
     artel__mesh_enter(s->seat.activity, ARTEL__MEMBER_IDLE, artel__now_ns());
     if (status == ARTEL_ERROR_CANCELLED && artel__mesh_stopping(s->cluster)) return ARTEL_AGAIN;
+    if (is_for_all(s, status)) artel__service_fail_job(s, status);
     bool elsewhere = artel__session_interrupted(session) || !artel__session_is_common_fault(session);
     return s->sync && elsewhere ? artel__lane_judge(status) : status; /* another worker's, or lost */
 }

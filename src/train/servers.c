@@ -118,6 +118,7 @@ static artel_status follow(artel__service *s, void *user)
             break;
         case ARTEL__MESH_SAVE:
             if (fit->role == ARTEL__ROLE_COORDINATOR) status = fit->result.conclude(fit, order.last);
+            artel__service_fail_job(s, status);
             fit->job.saved = status == ARTEL_OK && s->chief >= 0;
             if (status == ARTEL_OK) artel__mesh_saved(s->cluster, 0);
             if (status == ARTEL_AGAIN) status = leave_unsaved(s);
@@ -149,6 +150,12 @@ artel_status artel__service_await(const artel__service *s, const char *whom)
         nanosleep(&pause, NULL);
     }
     return ARTEL_AGAIN;
+}
+
+void artel__service_fail_job(const artel__service *s, artel_status status)
+{
+    bool asked = status == ARTEL_ERROR_CANCELLED || status == ARTEL_ERROR_PREEMPTED;
+    if (status < 0 && !asked) artel__mesh_fail(s->cluster, true, status);
 }
 
 void artel__service_is_whole(const artel__service *s)

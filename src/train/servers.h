@@ -175,6 +175,9 @@ artel_status artel__service_wait_till(const artel__service *service, const char 
 /* Says for whom this task waits, without which nothing goes on, until the generation is over: ARTEL_AGAIN. Through all
  * generations no longer than tasks are waited for that are not there (.wait_for_cluster): a failure. */
 artel_status artel__service_await(const artel__service *service, const char *whom);
+/* This task has failed for good, and nobody can go on without what it does: ends the job, with the reason, unless it is
+ * asked to end. */
+void artel__service_fail_job(const artel__service *service, artel_status status);
 /* Nobody is missing: the next wait is a new one. */
 void artel__service_is_whole(const artel__service *service);
 #endif

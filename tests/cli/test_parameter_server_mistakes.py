@@ -3,6 +3,7 @@
 """Mistakes with parameter servers, and tasks that do not reach one another: each ends in one clear error, or waits by name, on the chief and on the other tasks."""
 
 import json
+import os
 import re
 import signal
 import sys
@@ -42,12 +43,12 @@ def start(environments, model=MODEL, data=DATA, more=lambda who: [], prefix=lamb
     return tasks
 
 
-def all_end(tasks, *texts):
-    """Each with exit code 1, and with these words."""
+def all_end(tasks, *texts, code=1):
+    """Each with this exit code, and with these words."""
     patience = Patience(60)
     codes = {who: task.finish(patience) for who, task in tasks.items()}
     for who, task in tasks.items():
-        expect(codes[who] == 1, who, "exit code", codes[who], task.err()[-400:])
+        expect(codes[who] == code, who, "exit code", codes[who], task.err()[-400:])
         for text in texts:
             expect(text in task.err(), who, "does not say", text, task.err()[-400:])
 
@@ -79,6 +80,25 @@ def SG4_no_worker():
 def unequal_programs():
     for option, value, name in (("--consistency", "sync", "consistency"), ("--partitioner", "fixed:2", "partitioner"), ("--embedding-updates", "lazy", "embedding updates"), ("--epochs", "7", "epochs")):
         all_end(start(jobs(1, 1), more=lambda who: [option, value] if who[0] == "ps" else []), "differs in " + name)  # pylint: disable=cell-var-from-loop
+
+
+def mistakes_within_an_epoch():
+    """What every worker would meet ends the job, not one worker after another while the chief waits for more; so does what fails at the chief, without whom
+    the others would wait: a callback, a file that is larger than may be written."""
+    with np.load(path("d.npz")) as arrays:
+        x, y = arrays["x"].copy(), arrays["y"].copy()
+    x[200, 3] = np.nan
+    np.savez(path("nan.npz"), x=x, y=y)
+    y[222] = 77
+    np.savez(path("label.npz"), x=x, y=y)
+    for mode in ("async", "sync"):
+        all_end(start(jobs(2, 1), data="npz:" + path("label.npz"), more=lambda who: ["--consistency", mode]), "record 222", "outside the classes 0 to 9")  # pylint: disable=cell-var-from-loop
+        nan = ["--no-shuffle", "--consistency", mode, "--callbacks", "TerminateOnNaN:raise_error=true"]
+        all_end(start(jobs(1, 1), data="npz:" + path("nan.npz"), more=lambda who: list(nan)), "TerminateOnNaN: the loss of batch 6 is not finite", code=2)  # pylint: disable=cell-var-from-loop
+    size = os.path.getsize(MODEL) + 4000  # the trained one has slots
+    small = lambda who: ("prlimit", "--fsize=%d" % size) if who[0] == "chief" else ()
+    for what in (["--output", path("large.keras")], ["--callbacks", "ModelCheckpoint:save_freq=3,filepath=" + path("large-{batch}.keras")]):
+        all_end(start(jobs(1, 1), more=lambda who: list(what), prefix=small), path("large"), code=2)  # pylint: disable=cell-var-from-loop
 
 
 def an_unknown_variable():
@@ -247,4 +267,4 @@ def a_slow_task():
     stops(job)
 
 
-sys.exit(run_checks(a_slow_task, a_loss_that_stops, a_wrong_partitioner, a_wrong_loss, SG4_no_ps, SG4_no_worker, unequal_programs, an_unknown_variable, a_server_out_of_memory, a_stale_view, two_chiefs, no_majority_of_servers, a_cut, a_partition_without_majority))
+sys.exit(run_checks(a_slow_task, a_loss_that_stops, a_wrong_partitioner, a_wrong_loss, SG4_no_ps, SG4_no_worker, unequal_programs, mistakes_within_an_epoch, an_unknown_variable, a_server_out_of_memory, a_stale_view, two_chiefs, no_majority_of_servers, a_cut, a_partition_without_majority))
