@@ -36,6 +36,7 @@ typedef struct artel_trainer_options {
     const char *arithmetic; /* as in artel_fit_options */
     const char *device, *plugin, *device_precision, *device_kernels, *device_launches, *device_reduce; /* likewise */
     const char *device_memory;                                                                         /* likewise */
+    bool allow_mixed_arithmetic; /* likewise: `device` may name processors beside devices, "cpu,cuda:0" */
 } artel_trainer_options;
 
 #ifdef __cplusplus

@@ -20,7 +20,7 @@ __all__ = ["Function", "Functions", "load_functions"]
 class _StrategyOptions(ctypes.Structure):
     _fields_ = [("struct_size", _z), ("strategy", _s), ("replicas", _i), ("threads", _i), ("batch_size", _l), ("shards", _l), ("seed", _u),
                 ("cluster", _p), ("arithmetic", _s), ("all_reduce", _s)] + [(name, _s) for name in (
-                    "device", "plugin", "device_precision", "device_kernels", "device_launches", "device_reduce", "device_memory", "ps_partitioner")] + [("ps_copies", _l)]
+                    "device", "plugin", "device_precision", "device_kernels", "device_launches", "device_reduce", "device_memory", "ps_partitioner")] + [("ps_copies", _l), ("allow_mixed_arithmetic", _b)]
 
 
 class _Argument(ctypes.Structure): _fields_ = [("name", _s), ("dtype", _i), ("shared", _b), ("shape", _Shape)]

@@ -10,6 +10,10 @@
 
 #include "exec/device.h"
 
+enum {
+    ARTEL__MAX_MIXED = 64 /* names of a list */
+};
+
 typedef struct artel__mixture {
     artel__device devices;
     bool *core; /* by replica: whether processors compute it */

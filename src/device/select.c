@@ -11,7 +11,7 @@
 #include "device/platform_impl.h"
 
 enum {
-    MOST_NAMED = 64,
+    MOST_NAMED = ARTEL__MAX_MIXED,
     XLA_DEVICES = 8 /* of XLA's CPU, always: it cuts long sums by their number */
 };
 

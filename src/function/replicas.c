@@ -33,6 +33,15 @@ static bool is_of_servers(const artel__strategy_def *strategy)
     return strcmp(strategy->name, "parameter-server") == 0;
 }
 
+/* Among tasks each caller goes by the results of its own, which would differ. */
+static artel_status check_mixed(const artel_strategy *s)
+{
+    if (!s->options.allow_mixed_arithmetic || artel__mesh_is_single(s->options.cluster)) return ARTEL_OK;
+    return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, ".allow_mixed_arithmetic",
+                       "train with artel_model_fit(), or let all tasks compute alike",
+                       "functions of several tasks compute with one arithmetic in this version");
+}
+
 /* Functions come later than the strategy, so nobody knows whether they have convolutions. */
 static artel_status open_devices(artel_strategy *s, const artel__strategy_def *strategy)
 {
@@ -43,7 +52,9 @@ static artel_status open_devices(artel_strategy *s, const artel__strategy_def *s
                                      .kernels = o->device_kernels,
                                      .launches = o->device_launches,
                                      .reduce = o->device_reduce,
-                                     .memory = o->device_memory};
+                                     .memory = o->device_memory,
+                                     .mixed = o->allow_mixed_arithmetic,
+                                     .mixable = artel__mesh_is_single(o->cluster)};
     bool named;
     if (!is_of_servers(strategy))
         return artel__strategy_open_devices(s->ctx, strategy, &request, o->cluster, &s->devices);
@@ -71,12 +82,14 @@ static artel_status make_plan(artel_strategy *s)
     artel_strategy_options *o = &s->options;
     bool alone = artel__mesh_is_single(o->cluster);
     artel__device_share share = {NULL, NULL, o->replicas, (int32_t)o->shards, o->batch_size, o->cluster};
+    ARTEL_TRY(check_mixed(s));
     ARTEL_TRY(artel__strategy_by_name(s->ctx, o->strategy, !alone, &share.strategy));
     ARTEL_TRY(open_devices(s, share.strategy));
     share.devices = s->devices;
     ARTEL_TRY(choose_shards(s, &share));
     ARTEL_TRY(artel__strategy_divide(s->ctx, &share, o->threads, o->all_reduce, &s->plan));
     s->options.strategy = s->plan.name;
+    ARTEL_TRY(artel__strategy_check_mixture(s->ctx, s->devices, &s->plan));
     artel__device_sums sums = {s->plan.replicas, !alone, s->plan.all_reduce != NULL};
     return artel__devices_sum(s->devices, &sums);
 }

@@ -294,7 +294,8 @@ artel_status artel__function_execute(artel_function *f, const artel_array *in, c
     artel__crew_work(f->strategy->crew, run_replica, &c);
     ARTEL_TRY(join_status(f));
     artel__texts_hand_out(f, out, rows);
-    return ARTEL_OK;
+    const artel_strategy *s = f->strategy;
+    return f->writes ? artel__mixture_make_equal(s->devices, &s->variables, s->state) : ARTEL_OK;
 }
 
 /* Alone, as workers of parameter servers are. */

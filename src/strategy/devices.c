@@ -104,3 +104,32 @@ artel_status artel__strategy_divide(artel_context *ctx, const artel__device_shar
     ARTEL_TRY(artel__strategy_make_plan(ctx, share->strategy->name, &request, out));
     return artel__devices_check_replicas(share->devices, out->replicas > 1 || !single);
 }
+
+artel_status artel__strategy_check_mixture(artel_context *ctx, const artel__device_set *devices,
+                                           const artel__strategy_plan *plan)
+{
+    int names = devices ? devices->mixture.count : 0;
+    if (!names || (!plan->held_once && plan->replicas == names)) return ARTEL_OK;
+    if (!plan->held_once)
+        return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, ".allow_mixed_arithmetic", "leave .replicas and .strategy out",
+                           "%d processors and devices are named, a replica each, and replicas there are %d", names,
+                           plan->replicas);
+    return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, ".allow_mixed_arithmetic", "leave .strategy out",
+                       "processors and devices compute together where each replica of a process has variables of its "
+                       "own, not with %s",
+                       plan->name);
+}
+
+artel_status artel__mixture_make_equal(const artel__device_set *devices, const artel__variables *variables,
+                                       artel__state *const *state)
+{
+    const artel__mixture *mixture = devices ? &devices->mixture : NULL;
+    if (!mixture || !mixture->count) return ARTEL_OK;
+    ARTEL_TRY(artel__state_bring(state[0]));
+    bool first = artel__mixture_is_core(mixture, 0);
+    for (int r = 1; r < mixture->count; r++) {
+        if (artel__mixture_is_core(mixture, r) != first)
+            artel__state_copy(state[r], state[0], artel__all_of(variables));
+    }
+    return ARTEL_OK;
+}

@@ -38,5 +38,12 @@ int32_t artel__strategy_shards(const artel__device_share *share);
  * artel__strategy_make_plan; of replicas on devices. */
 artel_status artel__strategy_divide(artel_context *ctx, const artel__device_share *share, int threads,
                                     const char *all_reduce, artel__strategy_plan *out);
+/* Refuses processors beside devices where replicas have not a name of the list each, and variables of their own. */
+artel_status artel__strategy_check_mixture(artel_context *ctx, const artel__device_set *devices,
+                                           const artel__strategy_plan *plan);
+/* Behind a step of such replicas: processors and devices make other last bits of the variables, and those of the first
+ * replica count. `state` by replica. Nothing is done without a mixture. */
+artel_status artel__mixture_make_equal(const artel__device_set *devices, const artel__variables *variables,
+                                       artel__state *const *state);
 
 #endif

@@ -23,6 +23,7 @@
 #include "train/content.h"
 #include "train/identity.h"
 #include "train/options.h"
+#include "train/mixed.h"
 
 struct artel__checkpointer {
     json_t *identity;
@@ -413,6 +414,8 @@ static artel_status take_up(artel__fit *fit, bool *gone)
     if (programs) snprintf(c->programs, sizeof c->programs, "%s", programs);
     if (status == ARTEL_OK) status = check_programs(fit);
     if (status == ARTEL_OK) status = restore(fit, folder, manifest);
+    if (status == ARTEL_OK)
+        status = artel__mixed_continue(fit->session, json_string_value(json_object_get(manifest, "arithmetic")));
     if (status == ARTEL_OK && c->finished)
         artel__log(fit->ctx, ARTEL_LOG_NOTE,
                    "%s: this run is finished (%lld epochs, %lld steps); raise .epochs to go on", folder,

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "strategy/devices.h"
+
 enum {
     FIRST_COLLECTIVE = 8 /* behind those of replica.c, audit.c, content.c and deal_rows.c */
 };
@@ -18,15 +20,45 @@ artel_status artel__mixed_check(artel__session *session)
     session->mixed_tasks = session->cluster && o->device.mixed;
     session->mixed = session->mixed_tasks || names;
     if (session->mixed_tasks) ARTEL_TRY(artel__devices_check_mixable(session->ctx, &o->device));
-    if (!names || (!session->strategy.held_once && session->replicas == names)) return ARTEL_OK;
-    if (!session->strategy.held_once)
-        return artel__fail(
-            session->ctx, ARTEL_ERROR_UNSUPPORTED, ".allow_mixed_arithmetic", "leave .replicas and .strategy out",
-            "%d processors and devices are named, a replica each, and replicas there are %d", names, session->replicas);
-    return artel__fail(session->ctx, ARTEL_ERROR_UNSUPPORTED, ".allow_mixed_arithmetic", "leave .strategy out",
-                       "processors and devices compute together where each replica of a process has variables of its "
-                       "own, not with %s",
-                       session->strategy.name);
+    return artel__strategy_check_mixture(session->ctx, session->devices, &session->strategy);
+}
+
+/* -- who computes what -- */
+
+artel_status artel__mixed_continue(artel__session *session, const char *made_by)
+{
+    if (!session->mixed_tasks || !made_by) return ARTEL_OK;
+    session->continues = artel__arena_strdup(&session->arena, made_by);
+    return artel__arena_status(&session->arena);
+}
+
+/* Addresses stand in brackets, and are others each time. */
+static const char *pass_address(const char *text)
+{
+    while (*text == '(') {
+        text += strcspn(text, ")");
+        text += *text == ')';
+    }
+    return text;
+}
+
+static bool is_same_mixture(const char *a, const char *b)
+{
+    for (a = pass_address(a), b = pass_address(b); *a && *a == *b;) {
+        a = pass_address(a + 1);
+        b = pass_address(b + 1);
+    }
+    return *a == *b;
+}
+
+static void tell_other(artel__session *session)
+{
+    if (session->continues && !is_same_mixture(session->continues, session->arithmetic))
+        artel__log(session->ctx, ARTEL_LOG_NOTE,
+                   "the checkpoint was made by others, and last bits may differ from those of a run that goes on as it "
+                   "was: there %s; here %s",
+                   session->continues, session->arithmetic);
+    session->continues = NULL;
 }
 
 artel_status artel__mixed_seated(artel__session *session)
@@ -50,6 +82,7 @@ artel_status artel__mixed_seated(artel__session *session)
         snprintf(session->arithmetic, sizeof session->arithmetic, "%.*s%s",
                  (int)sizeof session->arithmetic - (cut ? 6 : 1), text.data, cut ? " ..." : "");
     artel__text_fini(&text);
+    if (status == ARTEL_OK) tell_other(session);
     return status;
 }
 

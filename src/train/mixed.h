@@ -16,6 +16,9 @@
 artel_status artel__mixed_check(artel__session *session);
 /* In a seat: says in session->arithmetic what every task computes with. */
 artel_status artel__mixed_seated(artel__session *session);
+/* A checkpoint is taken up that was made by these, in session->arithmetic's words: among tasks of other kinds, or in
+ * another order, the run goes on, and the first seat says so. Errors: NO_MEMORY. */
+artel_status artel__mixed_continue(artel__session *session, const char *made_by);
 /* Room of a replica, after its run was made. */
 artel_status artel__mixed_prepare(artel__replica *replica, artel__mode mode);
 /* Behind the barrier of a step: what rank 0 has kept. */

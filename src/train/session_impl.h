@@ -138,6 +138,7 @@ struct artel__session {
     bool *left;                   /* by variable: not drawn yet (`leaves`); NULL: all are */
     artel__session_products products;
     char arithmetic[1024]; /* in words */
+    const char *continues; /* what the checkpoint says that is taken up, until a seat says the same or another; NULL */
     artel__crew *crew;     /* the replicas at work */
     artel__mode current;
     const artel__batch *batch;

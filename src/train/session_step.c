@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "nn/row_state.h"
+#include "strategy/devices.h"
 #include "train/content.h"
 
 static artel_status report_fault(artel__session *session, artel__mode m, const artel__batch *batch)
@@ -129,19 +130,13 @@ static void step_all(artel__session *session, artel__mode mode, const artel__bat
     artel__crew_work(session->crew, step_replica, session);
 }
 
-/* Processors and devices make other last bits of the variables: those of the first replica count. Among tasks they have
- * come from rank 0 (mixed.h). */
+/* Among tasks variables have come from rank 0 (mixed.h). */
 static artel_status make_equal(artel__session *session)
 {
-    const artel__mixture *mixture = session->devices ? &session->devices->mixture : NULL;
-    if (!mixture || !mixture->count || session->mixed_tasks) return ARTEL_OK;
-    ARTEL_TRY(artel__state_bring(session->replica[0].state));
-    bool first = artel__mixture_is_core(mixture, 0);
-    for (int r = 1; r < session->replicas; r++) {
-        if (artel__mixture_is_core(mixture, r) != first)
-            artel__state_copy(session->replica[r].state, session->replica[0].state, artel__all_of(&session->variables));
-    }
-    return ARTEL_OK;
+    artel__state *state[ARTEL__MAX_MIXED];
+    if (!session->devices || !session->devices->mixture.count || session->mixed_tasks) return ARTEL_OK;
+    for (int r = 0; r < session->replicas; r++) state[r] = session->replica[r].state;
+    return artel__mixture_make_equal(session->devices, &session->variables, state);
 }
 
 artel_status artel__session_step(artel__session *session, artel__mode mode, const artel__batch *batch)

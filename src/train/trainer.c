@@ -72,7 +72,9 @@ static artel_status open_trainer(artel_trainer *t, artel_data *data)
                                                  .kernels = o->device_kernels,
                                                  .launches = o->device_launches,
                                                  .reduce = o->device_reduce,
-                                                 .memory = o->device_memory},
+                                                 .memory = o->device_memory,
+                                                 .mixed = o->allow_mixed_arithmetic,
+                                                 .mixable = true},
                                       .arithmetic = o->arithmetic};
     ARTEL_TRY(artel__session_create(t->ctx, &session, &t->session));
     const artel__settings_source known = {

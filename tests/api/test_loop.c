@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timeout: 120 */
-/* A loop by hand, saved and taken up on other replicas: five units and five more are ten. */
+/* A loop by hand, saved and taken up on other replicas: five units and five more are ten. On processors beside XLA's
+ * plug-in for the CPU, where it is installed, likewise, near the same loop on processors. */
+#include <math.h>
+
 #include "api/help_api.h"
 #include "artel/strategy.h"
 
@@ -29,7 +32,7 @@ static artel_status trace_run(void *user, artel_graph *g, const artel_value *in,
     return artel_graph_status(g);
 }
 
-static float loop(artel_context *ctx, const char *folder, int replicas, int64_t units)
+static float loop(artel_context *ctx, const char *folder, int replicas, const char *device, int64_t units)
 {
     pair p;
     int64_t step = -2;
@@ -42,6 +45,8 @@ static float loop(artel_context *ctx, const char *folder, int replicas, int64_t 
     artel_function_options f = ARTEL_FUNCTION_OPTIONS_INIT;
     o.strategy = replicas > 1 ? "mirrored" : "one-device";
     o.replicas = replicas;
+    o.device = device;
+    o.allow_mixed_arithmetic = device != NULL;
     api_ok(ctx, artel_strategy_create(ctx, &o, &strategy));
     v.name = "w";
     api_ok(ctx, artel_variable_create(strategy, &v, &p.w));
@@ -65,7 +70,8 @@ static void test_loop_by_hand(void **state)
     (void)state;
     api_folder_make(whole);
     api_folder_make(parts);
-    float truth = loop(ctx, whole, 1, 10), half = loop(ctx, parts, 1, 5), rest = loop(ctx, parts, 3, 10);
+    float truth = loop(ctx, whole, 1, NULL, 10), half = loop(ctx, parts, 1, NULL, 5),
+          rest = loop(ctx, parts, 3, NULL, 10);
     assert_memory_equal(&rest, &truth, sizeof truth);
     assert_memory_not_equal(&half, &truth, sizeof truth);
     artel_context_destroy(ctx);
@@ -73,8 +79,60 @@ static void test_loop_by_hand(void **state)
     api_folder_remove(parts);
 }
 
+static bool has_plugin(artel_context *ctx)
+{
+    artel_strategy *strategy;
+    artel_strategy_options o = ARTEL_STRATEGY_OPTIONS_INIT;
+    o.device = "cpu:xla";
+    bool has = artel_strategy_create(ctx, &o, &strategy) == ARTEL_OK;
+    if (has) artel_strategy_destroy(strategy);
+    return has;
+}
+
+static void test_mixed(void **state)
+{
+    static const char *const device[] = {"cpu,cpu:xla:0", "cpu:xla:0,cpu"};
+    artel_context *ctx = api_context();
+    (void)state;
+    for (int i = 0; i < 2 && has_plugin(ctx); i++) {
+        char whole[64], parts[64], cores[64];
+        api_folder_make(whole);
+        api_folder_make(parts);
+        api_folder_make(cores);
+        float truth = loop(ctx, whole, 2, device[i], 10), rest, near = loop(ctx, cores, 2, NULL, 10);
+        loop(ctx, parts, 2, device[i], 5);
+        rest = loop(ctx, parts, 2, device[i], 10);
+        assert_memory_equal(&rest, &truth, sizeof truth);
+        assert_true(fabsf(near - truth) < 1e-5F);
+        api_folder_remove(whole);
+        api_folder_remove(parts);
+        api_folder_remove(cores);
+    }
+    artel_context_destroy(ctx);
+}
+
+static void test_refused(void **state)
+{
+    artel_context *ctx = api_context();
+    artel_strategy *strategy;
+    artel_strategy_options o = ARTEL_STRATEGY_OPTIONS_INIT;
+    (void)state;
+    o.device = "cpu,cpu:xla:0";
+    assert_int_equal(artel_strategy_create(ctx, &o, &strategy), ARTEL_ERROR_UNSUPPORTED);
+    assert_non_null(strstr(artel_context_error(ctx)->what, "do not compute together"));
+    o.allow_mixed_arithmetic = true;
+    o.strategy = "one-device";
+    if (has_plugin(ctx)) {
+        assert_int_equal(artel_strategy_create(ctx, &o, &strategy), ARTEL_ERROR_UNSUPPORTED);
+        assert_non_null(strstr(artel_context_error(ctx)->what, "a replica each"));
+    }
+    artel_context_destroy(ctx);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_loop_by_hand)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_loop_by_hand), cmocka_unit_test(test_mixed),
+                                       cmocka_unit_test(test_refused)};
+    setenv("TF_CPP_MIN_LOG_LEVEL", "3", 0);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,8 @@
 /* labels: device */
 /* timeout: 120 */
 /* Trainers and predictors on XLA's plug-in for the CPU: near those on processors, the same bits on two of its devices
- * as on one, and the words of a device that is not there. Skipped without the plug-in. */
+ * as on one, and the words of a device that is not there; beside processors, and in the fast class on four devices,
+ * near them. Skipped without the plug-in. */
 #include "help_train.h"
 
 #include <math.h>
@@ -21,14 +22,21 @@ enum {
     STEPS = 4
 };
 
+static const char *reduce_of(const char *device)
+{
+    return strchr(device, '3') ? "fast" : NULL;
+}
+
 static artel_status make(train_bench *b, const char *device, int replicas, artel_trainer **out)
 {
     artel_trainer_options o = ARTEL_TRAINER_OPTIONS_INIT;
     o.batch_size = BATCH;
-    o.shards = 2;
+    o.device_reduce = reduce_of(device);
+    o.shards = o.device_reduce ? 4 : 2;
     o.strategy = replicas > 1 ? "mirrored" : "one-device";
     o.replicas = replicas;
     o.device = device;
+    o.allow_mixed_arithmetic = strncmp(device, "cpu,", 4) == 0;
     train_expect(b, artel_model_initialise(b->model, 3), ARTEL_OK);
     return artel_trainer_create(b->model, b->data, &o, out);
 }
@@ -63,6 +71,24 @@ static void trainer_is_near(void **state)
     assert_memory_equal(device, two, sizeof device);
     assert_string_equal(one_bits, two_bits);
     assert_string_not_equal(one_bits, bits); /* another arithmetic: it was on the device */
+}
+
+/* Each a class of its own: repeated, the bits are the same. */
+static void other_classes_are_near(void **state)
+{
+    (void)state;
+    static const char *const device[] = {"cpu,cpu:xla:0", "cpu:xla:0,cpu:xla:1,cpu:xla:2,cpu:xla:3"};
+    double cores[STEPS + 1], loss[STEPS + 1], again[STEPS + 1];
+    char bits[65], device_bits[65], again_bits[65];
+    run("cpu", 1, cores, bits);
+    for (int i = 0; i < 2; i++) {
+        run(device[i], 2 + 2 * i, loss, device_bits);
+        run(device[i], 2 + 2 * i, again, again_bits);
+        for (int k = 0; k <= STEPS; k++) assert_true(fabs(cores[k] - loss[k]) <= 1e-5 * fabs(cores[k]));
+        assert_memory_equal(loss, again, sizeof loss);
+        assert_string_equal(device_bits, again_bits);
+        assert_string_not_equal(device_bits, bits);
+    }
 }
 
 static void predict(train_bench *b, const char *device, float out[ROWS][CLASSES])
@@ -126,8 +152,8 @@ static bool has_plugin(void)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(trainer_is_near), cmocka_unit_test(predictor_is_near),
-                                       cmocka_unit_test(refusals)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(trainer_is_near), cmocka_unit_test(other_classes_are_near),
+                                       cmocka_unit_test(predictor_is_near), cmocka_unit_test(refusals)};
     setenv("TF_CPP_MIN_LOG_LEVEL", "3", 0);
     if (has_plugin()) return cmocka_run_group_tests(tests, NULL, NULL);
     printf("skipped: no lammps-jax-pjrt-cpu (tests/requirements.txt)\n");
