@@ -221,7 +221,7 @@ def mixed_tasks():
     expect(manifest["identity"]["device"] == "mixed among tasks" and "pjrt cpu " in manifest["arithmetic"], "the checkpoint says", manifest["arithmetic"])
     folder = ("--checkpoint-dir", path("mixed-tasks-2"))
     for turn, devices in enumerate((("cpu", "cpu:xla"), ("cpu:xla", "cpu"))):
-        task = end(job("cnn", "x.keras", devices, ALLOWED, "--epochs", 4 + turn, *folder))[0]
+        task = end(job("cnn", "other.keras", devices, ALLOWED, "--epochs", 4 + turn, *folder))[0]
         expect(("the checkpoint was made by others" in task.err()) == (turn == 1), devices, "says", task.err()[-800:])
     for other in (("--device", "cpu:xla"), ("--device", "cpu")):
         answer = artel(*words("cnn", "x.keras", "--shards", 4, "--checkpoint-dir", path("mixed-tasks-2"), *other))
