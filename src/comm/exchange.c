@@ -69,7 +69,7 @@ static artel_status check_fold(const artel__group_member *m, const artel__fold_p
 {
     const artel__coll_layout *layout = &m->group->layout;
     int rank = m->comm.rank;
-    int32_t first = artel__replica_first_shard(layout->shards, layout->ranks, rank);
+    int32_t first = layout->start[rank];
     if (fold->shards == layout->shards && fold->first == first && fold->nodes == artel__coll_owned(layout, rank))
         return ARTEL_OK;
     return artel__fail(m->group->ctx, ARTEL_ERROR_INTERNAL, "all-reduce", "please report this",

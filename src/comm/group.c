@@ -13,10 +13,16 @@ enum {
     PART_BYTES = 256 << 10 /* of a part, for each rank */
 };
 
-static artel_status connect_members(artel__group *group, int32_t shards, const artel__mesh_seat *seat)
+/* Which shards are whose. */
+typedef struct runs {
+    int32_t shards;
+    const int32_t *start; /* NULL: even ones */
+} runs;
+
+static artel_status connect_members(artel__group *group, const runs *who, const artel__mesh_seat *seat)
 {
     void *block;
-    ARTEL_TRY(artel__coll_layout_init(group->ctx, shards, group->ranks, &group->layout));
+    ARTEL_TRY(artel__coll_layout_init_runs(group->ctx, who->shards, group->ranks, who->start, &group->layout));
     bool spin = artel__usable_cores() >= group->replicas;
     if (!seat) ARTEL_TRY(artel__fabric_create(group->ctx, group->replicas, spin, &group->fabric));
     ARTEL_TRY(artel__calloc(group->ctx, (size_t)group->replicas, sizeof(artel__group_member), "group", &block));
@@ -38,14 +44,14 @@ static artel_status connect_members(artel__group *group, int32_t shards, const a
     return ARTEL_OK;
 }
 
-static artel_status create(artel_context *ctx, const artel__group *wanted, int32_t shards, const artel__mesh_seat *seat,
-                           artel__group **out)
+static artel_status create(artel_context *ctx, const artel__group *wanted, const runs *who,
+                           const artel__mesh_seat *seat, artel__group **out)
 {
     void *block;
     ARTEL_TRY(artel__calloc(ctx, 1, sizeof(artel__group), "group", &block));
     artel__group *group = block;
     *group = *wanted;
-    artel_status status = connect_members(group, shards, seat);
+    artel_status status = connect_members(group, who, seat);
     if (status < 0) {
         artel__group_destroy(group);
         return status;
@@ -56,7 +62,14 @@ static artel_status create(artel_context *ctx, const artel__group *wanted, int32
 
 artel_status artel__group_create(artel_context *ctx, int replicas, int32_t shards, artel__group **out)
 {
-    return create(ctx, &(artel__group){.ctx = ctx, .replicas = replicas, .ranks = replicas}, shards, NULL, out);
+    return artel__group_create_runs(ctx, replicas, shards, NULL, out);
+}
+
+artel_status artel__group_create_runs(artel_context *ctx, int replicas, int32_t shards, const int32_t *start,
+                                      artel__group **out)
+{
+    artel__group wanted = {.ctx = ctx, .replicas = replicas, .ranks = replicas};
+    return create(ctx, &wanted, &(runs){shards, start}, NULL, out);
 }
 
 artel_status artel__group_create_seated(artel_context *ctx, int replicas, int32_t shards, const artel__mesh_seat *seat,
@@ -68,15 +81,14 @@ artel_status artel__group_create_seated(artel_context *ctx, int replicas, int32_
                            .ranks = seat->ranks,
                            .generation = seat->generation,
                            .job = seat->job};
-    return create(ctx, &wanted, shards, seat, out);
+    return create(ctx, &wanted, &(runs){shards, NULL}, seat, out);
 }
 
 static artel_status list_routes(artel__group *group, const artel__all_reduce_def *def, const int *host, int32_t *start)
 {
     artel_all_reduce_route route;
     int *hosts = start + group->ranks + 1;
-    for (int r = 0; r <= group->ranks; r++)
-        start[r] = artel__replica_first_shard(group->layout.shards, group->ranks, r);
+    for (int r = 0; r <= group->ranks; r++) start[r] = group->layout.start[r];
     for (int r = 0; r < group->ranks; r++) hosts[r] = host ? host[r] : 0;
     artel__coll_tree tree = {.shards = group->layout.shards, .ranks = group->ranks, .start = start};
     artel_all_reduce_group members = {group->ranks, hosts};

@@ -13,6 +13,9 @@
 typedef struct artel__group artel__group;
 /* The replicas of one process are all there are: ranks 0 .. replicas - 1, connected in memory. */
 artel_status artel__group_create(artel_context *ctx, int replicas, int32_t shards, artel__group **out);
+/* The same with runs of shards of any length (artel__coll_layout_init_runs). */
+artel_status artel__group_create_runs(artel_context *ctx, int replicas, int32_t shards, const int32_t *start,
+                                      artel__group **out);
 /* They are ranks of a generation that a mesh has formed (cluster/mesh.h); its endpoints are borrowed. Such a group ends
  * with its first failure: reset does nothing, a new generation gets a new group. */
 artel_status artel__group_create_seated(artel_context *ctx, int replicas, int32_t shards, const artel__mesh_seat *seat,

@@ -11,13 +11,26 @@
 #include "device/executable.h"
 #include "device/platform_impl.h"
 
+/* Of a replica at least. */
+static int64_t least_shards(const artel__device_executable *x)
+{
+    const int32_t *start = x->options.start;
+    int64_t least = x->options.shards;
+    if (!start) return x->options.shards / x->options.replicas;
+    for (int r = 0; r < x->options.replicas; r++) {
+        if (start[r + 1] - start[r] < least) least = start[r + 1] - start[r];
+    }
+    return least;
+}
+
 static int64_t bytes_of(const artel__device_executable *x, artel__value_id id)
 {
     const artel__value *value = &x->graph->value[id];
-    int64_t rows = 1, batch = x->options.batch_size, replicas = x->options.replicas, shards = x->options.shards;
+    int64_t rows = 1, batch = x->options.batch_size, replicas = x->options.replicas;
     if (value->domain == ARTEL__DOMAIN_BATCH) rows = batch;
-    if (value->domain == ARTEL__DOMAIN_ROW) rows = batch / replicas;
-    if (value->domain == ARTEL__DOMAIN_NODES) rows = shards / replicas;
+    if (value->domain == ARTEL__DOMAIN_ROW)
+        rows = x->options.start ? batch * least_shards(x) / x->options.shards : batch / replicas;
+    if (value->domain == ARTEL__DOMAIN_NODES) rows = least_shards(x);
     return rows * artel_shape_count(&value->shape) * (int64_t)artel_dtype_size(value->dtype);
 }
 

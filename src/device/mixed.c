@@ -13,6 +13,19 @@ bool artel__mixture_is_core(const artel__mixture *mixture, int replica)
     return mixture->core[replica];
 }
 
+bool artel__mixture_divide(artel__mixture *mixture, int32_t shards)
+{
+    int64_t all = 0, before = 0;
+    bool each = true;
+    for (int r = 0; r < mixture->count; r++) all += mixture->share[r];
+    for (int r = 0; r <= mixture->count; r++) {
+        mixture->start[r] = (int32_t)(before * shards / all);
+        each = each && (r == 0 || mixture->start[r] > mixture->start[r - 1]);
+        before += r < mixture->count ? mixture->share[r] : 0;
+    }
+    return each;
+}
+
 /* -- executables -- */
 
 static void release(void *executable)

@@ -22,7 +22,9 @@ typedef struct wanted {
     int count; /* of those; 0: all of the kind */
     int names;
     bool core[MOST_NAMED]; /* by name: the cores */
+    int share[MOST_NAMED]; /* by name: "*7"; 1 */
     int cores;
+    bool shared; /* some name has said so */
     bool automatic;
 } wanted;
 
@@ -59,6 +61,19 @@ static bool read_number(const char *text, int64_t *out)
     return artel__parse_int64(text, out) && *out >= 0 && *out <= 4095;
 }
 
+/* A share behind a name, "cuda:0*7", is cut off; the star of "GPU:*" is a number. False: it is none. */
+static bool read_share(char *name, wanted *out)
+{
+    char *star = strrchr(name, '*');
+    int64_t share = 1;
+    if (star && (star == name || star[-1] == ':')) star = NULL;
+    if (star && (!artel__parse_int64(star + 1, &share) || share < 1 || share > ARTEL__MAX_SHARE)) return false;
+    if (star) *star = '\0';
+    out->shared = out->shared || star;
+    out->share[out->names] = (int)share;
+    return true;
+}
+
 /* One name of the list: "gpu", "cuda:1", "/job:worker/task:1/device:GPU:0". */
 static artel_status read_one(artel_context *ctx, const char *text, size_t length, wanted *out)
 {
@@ -70,6 +85,7 @@ static artel_status read_one(artel_context *ctx, const char *text, size_t length
                            MOST_NAMED);
     if (length >= sizeof name) return refuse(ctx, text);
     snprintf(name, sizeof name, "%.*s", (int)length, text);
+    if (!read_share(name, out)) return refuse(ctx, text);
     char *slash = strrchr(name, '/'), *bare = slash ? slash + 1 : name;
     if (slash) *slash = '\0';
     if (slash && !is_task(name)) return refuse(ctx, text);
@@ -132,7 +148,11 @@ static artel_status read_names(artel_context *ctx, const artel__device_request *
     }
     if (out->cores > 0 && out->cores < out->names && !out->automatic) {
         ARTEL_TRY(check_mixed(ctx, request, out));
-    } else if (out->cores > 1 && out->cores == out->names)
+    } else if (out->shared)
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, "device", "leave the shares out",
+                           "shares (\"%.60s\") are for processors beside devices; devices of one kind have equal ones",
+                           request->device);
+    else if (out->cores > 1 && out->cores == out->names)
         return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, "device", "leave it out, and give .replicas",
                            "a list of processors alone: replicas share all of them");
     else if (out->names > 1 && out->count != out->names)
@@ -290,13 +310,17 @@ static artel_status mix(artel__device_set *set, const artel__device_request *req
     artel__text text;
     ARTEL_TRY(artel__devices_check_mixable(set->ctx, request));
     m->core = artel__arena_alloc(&set->arena, (size_t)w->names, sizeof *m->core);
+    m->share = artel__arena_alloc(&set->arena, (size_t)w->names, sizeof *m->share);
+    m->start = artel__arena_alloc(&set->arena, (size_t)w->names + 1, sizeof *m->start);
     ARTEL_TRY(artel__arena_status(&set->arena));
     artel__text_init(&text, set->ctx);
     artel__text_printf(&text, "mixed: %s; replicas", set->arithmetic);
     for (int i = 0, device = 0; i < w->names; i++) {
         m->core[i] = w->core[i];
+        m->share[i] = w->share[i];
         artel__text_printf(&text, " %s", w->core[i] ? "cpu" : "");
         if (!w->core[i]) artel__text_append(&text, set->platform->facts.device[set->place.device[device++]].id);
+        if (w->share[i] > 1) artel__text_printf(&text, "*%d", w->share[i]);
     }
     m->devices = set->device;
     m->count = w->names;

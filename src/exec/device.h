@@ -19,9 +19,10 @@ typedef struct artel__executable artel__executable;
 typedef struct artel__execution artel__execution;
 
 typedef struct artel__plan_options {
-    int64_t batch_size; /* the most rows of a global batch */
-    int32_t shards;     /* V */
-    int32_t replicas;   /* 1: collectives are views and cost nothing */
+    int64_t batch_size;   /* the most rows of a global batch */
+    int32_t shards;       /* V */
+    int32_t replicas;     /* 1: collectives are views and cost nothing */
+    const int32_t *start; /* by replica, and behind the last: its first shard; NULL: as artel__replica_first_shard */
     artel__isa isa;
     bool common;      /* all replicas belong to this process, have one state and are joined (artel__execution_join) */
     bool lends;       /* replicas of other processes may read this one's sums where they lie */

@@ -362,6 +362,8 @@ void artel__scope_forget(const artel_strategy *strategy);
 
 /* replicas.c: who computes: shards, replicas and devices of its options, the group that connects them. */
 artel_status artel__strategy_resolve(artel_strategy *strategy);
+/* By replica, and behind the last, its first shard, where they are not even; else NULL. */
+const int32_t *artel__strategy_runs(const artel_strategy *strategy);
 /* open.c: opens a strategy: variables are final from here on, and what declares something fails. */
 artel_status artel__strategy_open(artel_strategy *strategy);
 artel_status artel__strategy_may_declare(artel_strategy *strategy, const char *what);

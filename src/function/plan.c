@@ -6,6 +6,7 @@
 int32_t artel__function_first_shard(const artel_function *f, int index)
 {
     const artel_strategy *s = f->strategy;
+    if (artel__strategy_runs(s)) return artel__strategy_runs(s)[index];
     return artel__replica_first_shard((int32_t)s->options.shards, s->ranks, s->first + index);
 }
 
@@ -99,6 +100,7 @@ static artel_status make_plan(artel_function *f)
     artel__plan_options options = {.batch_size = s->options.batch_size,
                                    .shards = (int32_t)s->options.shards,
                                    .replicas = s->ranks,
+                                   .start = artel__strategy_runs(s),
                                    .isa = artel__context_isa(s->ctx),
                                    .common = s->common,
                                    .lends = s->group && artel__group_lends(s->group),

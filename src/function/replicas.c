@@ -89,7 +89,7 @@ static artel_status make_plan(artel_strategy *s)
     ARTEL_TRY(choose_shards(s, &share));
     ARTEL_TRY(artel__strategy_divide(s->ctx, &share, o->threads, o->all_reduce, &s->plan));
     s->options.strategy = s->plan.name;
-    ARTEL_TRY(artel__strategy_check_mixture(s->ctx, s->devices, &s->plan));
+    ARTEL_TRY(artel__strategy_settle_mixture(s->ctx, s->devices, (int32_t)o->shards, &s->plan));
     artel__device_sums sums = {s->plan.replicas, !alone, s->plan.all_reduce != NULL};
     return artel__devices_sum(s->devices, &sums);
 }
@@ -108,6 +108,12 @@ artel_status artel__strategy_resolve(artel_strategy *s)
     s->ranks = s->plan.replicas;
     if (!alone) return artel__loop_begin(s, o->cluster);
     if (s->plan.replicas == 1) return ARTEL_OK;
-    ARTEL_TRY(artel__group_create(s->ctx, s->plan.replicas, (int32_t)o->shards, &s->group));
+    ARTEL_TRY(
+        artel__group_create_runs(s->ctx, s->plan.replicas, (int32_t)o->shards, artel__strategy_runs(s), &s->group));
     return artel__group_choose(s->group, s->plan.all_reduce, NULL);
+}
+
+const int32_t *artel__strategy_runs(const artel_strategy *s)
+{
+    return s->devices && s->devices->mixture.count ? s->devices->mixture.start : NULL;
 }

@@ -34,6 +34,14 @@ static int32_t shards_for(int64_t batch_size, int least)
     return shards;
 }
 
+/* Each unit of a share is a shard at least. */
+static int shares_of(const artel__mixture *mixture)
+{
+    int all = 0;
+    for (int r = 0; r < mixture->count; r++) all += mixture->share[r];
+    return all;
+}
+
 int32_t artel__mixed_shards(int64_t batch_size, int tasks)
 {
     return shards_for(batch_size, tasks);
@@ -48,7 +56,7 @@ int32_t artel__device_shards(const artel__device_share *share)
         while (shards < replicas && shards < ARTEL__MAX_SHARDS) shards *= 2;
         return shards;
     }
-    return shards_for(share->batch_size, share->devices->mixture.count);
+    return shards_for(share->batch_size, shares_of(&share->devices->mixture));
 }
 
 /* Said once, as TPUStrategy prints its topology. */
@@ -105,11 +113,25 @@ artel_status artel__strategy_divide(artel_context *ctx, const artel__device_shar
     return artel__devices_check_replicas(share->devices, out->replicas > 1 || !single);
 }
 
-artel_status artel__strategy_check_mixture(artel_context *ctx, const artel__device_set *devices,
-                                           const artel__strategy_plan *plan)
+static artel_status divide_mixture(artel_context *ctx, artel__device_set *devices, int32_t shards)
+{
+    if (shards == 0 && shares_of(&devices->mixture) > devices->mixture.count)
+        return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, "device", "leave the shares out",
+                           "among several tasks each processor and device has an equal share in this version");
+    if (shards == 0 || artel__mixture_divide(&devices->mixture, shards)) return ARTEL_OK;
+    return artel__fail(ctx, ARTEL_ERROR_INVALID, "device", "give more .shards, or shares that are less unequal",
+                       "of %d shards one of the processors and devices gets none", shards);
+}
+
+artel_status artel__strategy_settle_mixture(artel_context *ctx, artel__device_set *devices, int32_t shards,
+                                            artel__strategy_plan *plan)
 {
     int names = devices ? devices->mixture.count : 0;
-    if (!names || (!plan->held_once && plan->replicas == names)) return ARTEL_OK;
+    if (!names) return ARTEL_OK;
+    if (!plan->held_once && plan->replicas == names) {
+        plan->note[0] = '\0'; /* shards are as unequal as was asked for */
+        return divide_mixture(ctx, devices, shards);
+    }
     if (!plan->held_once)
         return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, ".allow_mixed_arithmetic", "leave .replicas and .strategy out",
                            "%d processors and devices are named, a replica each, and replicas there are %d", names,

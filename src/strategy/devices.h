@@ -38,9 +38,11 @@ int32_t artel__strategy_shards(const artel__device_share *share);
  * artel__strategy_make_plan; of replicas on devices. */
 artel_status artel__strategy_divide(artel_context *ctx, const artel__device_share *share, int threads,
                                     const char *all_reduce, artel__strategy_plan *out);
-/* Refuses processors beside devices where replicas have not a name of the list each, and variables of their own. */
-artel_status artel__strategy_check_mixture(artel_context *ctx, const artel__device_set *devices,
-                                           const artel__strategy_plan *plan);
+/* Of processors beside devices each gets its shards (artel__device_set.mixture.start); `shards` 0: they are those of
+ * other processes, too, and all have equal shares. Refused where replicas have not a
+ * name of the list each and variables of their own, and where one would have no shard. Nothing is done without. */
+artel_status artel__strategy_settle_mixture(artel_context *ctx, artel__device_set *devices, int32_t shards,
+                                            artel__strategy_plan *plan);
 /* Behind a step of such replicas: processors and devices make other last bits of the variables, and those of the first
  * replica count. `state` by replica. Nothing is done without a mixture. */
 artel_status artel__mixture_make_equal(const artel__device_set *devices, const artel__variables *variables,

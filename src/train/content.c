@@ -154,9 +154,7 @@ typedef struct run_of_shards {
 
 static run_of_shards shards_of(const artel__session *session, int rank)
 {
-    int32_t shards = session->options.shards;
-    return (run_of_shards){artel__replica_first_shard(shards, session->ranks, rank),
-                           artel__replica_first_shard(shards, session->ranks, rank + 1)};
+    return (run_of_shards){artel__session_first_shard(session, rank), artel__session_first_shard(session, rank + 1)};
 }
 
 /* The shards that a replica hashes: [0] its own, [1] those of a replica of the next task, none of which is its own. */

@@ -20,7 +20,8 @@ artel_status artel__mixed_check(artel__session *session)
     session->mixed_tasks = session->cluster && o->device.mixed;
     session->mixed = session->mixed_tasks || names;
     if (session->mixed_tasks) ARTEL_TRY(artel__devices_check_mixable(session->ctx, &o->device));
-    return artel__strategy_check_mixture(session->ctx, session->devices, &session->strategy);
+    return artel__strategy_settle_mixture(session->ctx, session->devices, session->cluster ? 0 : o->shards,
+                                          &session->strategy);
 }
 
 /* -- who computes what -- */

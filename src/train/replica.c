@@ -17,8 +17,7 @@
 /* Ownership may change between two steps (artel__session_seat), so nobody keeps what this says. */
 static int32_t first_shard(const artel__replica *replica, int after)
 {
-    const artel__session *session = replica->session;
-    return artel__replica_first_shard(session->options.shards, session->ranks, session->first + replica->index + after);
+    return artel__session_first_shard(replica->session, replica->session->first + replica->index + after);
 }
 
 artel_status artel__replica_open(artel__session *session, int index)

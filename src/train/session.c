@@ -118,7 +118,8 @@ static artel_status open_session(artel__session *session)
     ARTEL_TRY(copy_variables(session));
     if (session->options.train) ARTEL_TRY(declare_slots(session));
     if (session->replicas > 1 && !session->cluster) {
-        ARTEL_TRY(artel__group_create(session->ctx, session->replicas, session->options.shards, &session->group));
+        ARTEL_TRY(artel__group_create_runs(session->ctx, session->replicas, session->options.shards,
+                                           artel__session_runs(session), &session->group));
         ARTEL_TRY(artel__group_choose(session->group, session->strategy.all_reduce, NULL));
     }
     session->replica = artel__arena_alloc(&session->arena, (size_t)session->replicas, sizeof *session->replica);
@@ -271,6 +272,7 @@ static artel_status place(artel__session *session, artel__mode m)
     artel__plan_options options = {.batch_size = mode->batch_size,
                                    .shards = session->options.shards,
                                    .replicas = session->ranks,
+                                   .start = artel__session_runs(session),
                                    .isa = artel__context_isa(session->ctx),
                                    .common = session->common,
                                    .lends =

@@ -147,6 +147,10 @@ struct artel__session {
     bool interrupted, common_fault; /* of the last step that failed */
 };
 
+/* Where a rank's shards begin; `rank` may be that behind the last. */
+int32_t artel__session_first_shard(const artel__session *session, int rank);
+/* The same of all ranks, where they are not even; else NULL. */
+const int32_t *artel__session_runs(const artel__session *session);
 /* The loss of the last batch as one replica has it; all have the same bits. */
 double artel__session_replica_loss(const artel__session *session, artel__mode m, int index, double *by_output);
 

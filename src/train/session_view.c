@@ -191,3 +191,15 @@ int64_t artel__session_reading_time(artel__session *session)
     }
     return spent;
 }
+
+int32_t artel__session_first_shard(const artel__session *session, int rank)
+{
+    const int32_t *start = artel__session_runs(session);
+    return start ? start[rank] : artel__replica_first_shard(session->options.shards, session->ranks, rank);
+}
+
+const int32_t *artel__session_runs(const artel__session *session)
+{
+    bool own = session->devices && session->devices->mixture.count && !session->cluster;
+    return own ? session->devices->mixture.start : NULL;
+}

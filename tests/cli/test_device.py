@@ -19,6 +19,7 @@ from oracle import artel, digest, skip_without_xla
 
 FOLDER = tempfile.TemporaryDirectory()
 ROWS = 300
+ALLOWED = "--allow-mixed-arithmetic"
 BATCH = 128
 
 
@@ -182,6 +183,32 @@ def mixed():
         expect(answer.rc == 1 and told in answer.err, more, answer.rc, answer.err)
 
 
+def shares():
+    """Parts of the shards by name: a class of its own, which says them, near processors; repeated and resumed with the same bits, and not with others."""
+    fit("cnn", "cores.keras", "--shards", "8")
+    cores = weights("cores.keras")
+    for names, told in (("cpu,cpu:xla:0*7", "replicas cpu cpu:xla:0*7"), ("cpu:xla:1*3,cpu*2,cpu:xla:0*3", "replicas cpu:xla:1*3 cpu*2 cpu:xla:0*3")):
+        more = ("--device", names, ALLOWED, "--shards", 8)
+        answer = artel(*words("cnn", "shares.keras", *more, "--explain"))
+        expect(answer.rc == 0 and told in answer.out, names, answer.rc, answer.err, answer.out[:500])
+        bits = digest(path("shares.keras"))
+        for a, b in zip(cores, weights("shares.keras")):
+            expect(np.allclose(a, b, rtol=2e-3, atol=2e-4), names, "differs by", np.abs(a - b).max())
+        folder = ("--checkpoint-dir", path("shares%d" % len(names)))
+        fit("cnn", "part.keras", *more, *folder, "--epochs", 1)
+        expect(fit("cnn", "rest.keras", *more, *folder) == bits, names, "continued, with other bits")
+        for other in (names.replace("*7", "*3").replace("*2", ""), "cpu,cpu:xla:0"):
+            answer = artel(*words("cnn", "y.keras", "--device", other, ALLOWED, "--shards", 8, "--epochs", 4, *folder))
+            expect(answer.rc == 1 and "these differ: device" in answer.err and told in answer.err, other, "continues", names, answer.rc, answer.err)
+    model, source = CASES["cnn"]
+    told = artel("evaluate", path("shares.keras"), "--data", source, "--batch-size", 100, "--device", "cpu*3,cpu:xla:0", ALLOWED)
+    expect(told.rc == 0, told.err)
+    for device, text in (("cpu,cpu:xla:0*0", "names no device"), ("cpu,cpu:xla:0*x", "names no device"), ("cpu:xla:0*2,cpu:xla:1", "for processors beside devices"),
+                         ("cpu,cpu:xla:0*900", "of 8 shards one of the processors and devices gets none")):
+        answer = artel(*words("cnn", "y.keras", "--device", device, ALLOWED, "--shards", 8))
+        expect(answer.rc == 1 and text in answer.err, device, answer.rc, answer.err)
+
+
 def job(case, out, devices, *more):
     """The tasks of a job, each with devices of its own; the first one tells events."""
     addresses = ["127.0.0.1:%d" % port for port in free_ports(len(devices))]
@@ -196,9 +223,6 @@ def end(tasks, *wanted):
     codes = [task.finish(120) for task in tasks]
     expect(codes == list(wanted or [0] * len(tasks)), "exit codes", codes, [task.err()[-500:] for task in tasks])
     return tasks
-
-
-ALLOWED = "--allow-mixed-arithmetic"
 
 
 def mixed_tasks():
@@ -513,4 +537,4 @@ def refuses():
 
 if __name__ == "__main__":
     skip_without_xla()
-    sys.exit(run_checks(near, replicas, central, mixed, mixed_tasks, mixed_killed, mixed_pass, launches, feeds, resumption, evaluation, factors, tasks, killed, joined, origins, checks, tpus, refuses))
+    sys.exit(run_checks(near, replicas, central, mixed, shares, mixed_tasks, mixed_killed, mixed_pass, launches, feeds, resumption, evaluation, factors, tasks, killed, joined, origins, checks, tpus, refuses))

@@ -25,7 +25,7 @@ static void check_nodes(const artel__coll_layout *l)
 {
     int32_t next = 0;
     for (int32_t r = 0; r < l->ranks; r++) {
-        assert_int_equal(next, artel__replica_first_shard(l->shards, l->ranks, r));
+        assert_int_equal(next, l->start[r]);
         for (int32_t n = l->first[r]; n < l->first[r + 1]; n++) {
             const artel__coll_node *node = &l->node[n];
             assert_int_equal(node->owner, r);
@@ -65,9 +65,29 @@ static void check(artel_context *ctx, int32_t shards, int32_t ranks)
 {
     artel__coll_layout layout;
     assert_int_equal(artel__coll_layout_init(ctx, shards, ranks, &layout), ARTEL_OK);
+    for (int32_t r = 0; r <= ranks; r++)
+        assert_int_equal(layout.start[r], artel__replica_first_shard(shards, ranks, r));
     check_nodes(&layout);
     check_program(&layout);
     artel__coll_layout_fini(ctx, &layout);
+}
+
+/* Every way to cut eight shards into runs. */
+static void runs_of_any_length(void **state)
+{
+    for (int cuts = 0; cuts < 1 << 7; cuts++) {
+        artel__coll_layout layout;
+        int32_t start[9] = {0}, ranks = 1;
+        for (int32_t v = 1; v < 8; v++) {
+            if (cuts >> (v - 1) & 1) start[ranks++] = v;
+        }
+        start[ranks] = 8;
+        assert_int_equal(artel__coll_layout_init_runs(*state, 8, ranks, start, &layout), ARTEL_OK);
+        assert_memory_equal(layout.start, start, ((size_t)ranks + 1) * sizeof *start);
+        check_nodes(&layout);
+        check_program(&layout);
+        artel__coll_layout_fini(*state, &layout);
+    }
 }
 
 static void every_layout(void **state)
@@ -127,6 +147,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_layout, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(runs_of_any_length, set_up, tear_down),
         cmocka_unit_test_setup_teardown(rows_follow_the_shards, set_up, tear_down),
         cmocka_unit_test_setup_teardown(dump_is_stable, set_up, tear_down),
         cmocka_unit_test_setup_teardown(refusals, set_up, tear_down),

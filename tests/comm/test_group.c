@@ -50,6 +50,7 @@ struct scene {
     artel__group *group;
     support_mesh mesh; /* of a group whose messages are copied */
     int ranks;
+    const int32_t *runs; /* of shards, by rank and behind the last; NULL: even ones */
     int64_t gradient;
     int steps;
     int failing_rank, failing_step, failing_place; /* -1: nobody */
@@ -104,8 +105,8 @@ static int64_t most_tree(int32_t first, int32_t count)
 static void make_rank(scene *s, int r)
 {
     rank *k = &s->rank[r];
-    int32_t first = artel__replica_first_shard(SHARDS, s->ranks, r),
-            end = artel__replica_first_shard(SHARDS, s->ranks, r + 1);
+    int32_t first = s->runs ? s->runs[r] : artel__replica_first_shard(SHARDS, s->ranks, r),
+            end = s->runs ? s->runs[r + 1] : artel__replica_first_shard(SHARDS, s->ranks, r + 1);
     k->scene = s;
     k->number = r;
     artel__fold_plan_make(&k->fold, SHARDS, first, end - first, BATCH, k->start);
@@ -141,7 +142,7 @@ static void seat_group(scene *s, uint32_t generation)
 static void open_group(scene *s, carrier over)
 {
     if (over == LENDING) {
-        assert_int_equal(artel__group_create(s->ctx, s->ranks, SHARDS, &s->group), ARTEL_OK);
+        assert_int_equal(artel__group_create_runs(s->ctx, s->ranks, SHARDS, s->runs, &s->group), ARTEL_OK);
         return;
     }
     s->mesh = (support_mesh){.ctx = s->ctx, .ranks = s->ranks, .shares = over == SHARED_MEMORY};
@@ -149,10 +150,11 @@ static void open_group(scene *s, carrier over)
     seat_group(s, 1);
 }
 
-static scene *make_scene_over(carrier over, int ranks, int64_t gradient)
+static scene *make_scene_of(carrier over, int ranks, int64_t gradient, const int32_t *runs)
 {
     scene *s = calloc(1, sizeof *s);
     s->ranks = ranks;
+    s->runs = runs;
     s->gradient = gradient;
     s->failing_rank = -1;
     s->steps = 3;
@@ -167,6 +169,11 @@ static scene *make_scene_over(carrier over, int ranks, int64_t gradient)
     for (int r = 0; r < ranks; r++) make_rank(s, r);
     artel__fp_leave(fp);
     return s;
+}
+
+static scene *make_scene_over(carrier over, int ranks, int64_t gradient)
+{
+    return make_scene_of(over, ranks, gradient, NULL);
 }
 
 static scene *make_scene(int ranks, int64_t gradient)
@@ -349,6 +356,19 @@ static void equal_to_the_tree(void **state)
     }
 }
 
+/* The same bits of shards that are shared out unevenly. */
+static void equal_in_runs(void **state)
+{
+    (void)state;
+    static const int32_t two[] = {0, 1, SHARDS}, three[] = {0, 11, 12, SHARDS}, four[] = {0, 3, 5, 14, SHARDS};
+    static const int32_t *const runs[] = {two, three, four};
+    for (int i = 0; i < 3; i++) {
+        scene *s = make_scene_of(LENDING, 2 + i, 4096, runs[i]);
+        check_all(s, ARTEL_OK);
+        free_scene(s);
+    }
+}
+
 /* Where messages are copied a long sum goes in parts: several at two and three ranks, one at five; nodes lie apart at
  * three. */
 static void equal_in_parts(void **state)
@@ -505,10 +525,9 @@ static void wrong_calls(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_to_the_tree),   cmocka_unit_test(equal_in_parts),
-        cmocka_unit_test(failing_in_parts),    cmocka_unit_test(failing_ranks),
-        cmocka_unit_test(cancelled_at_random), cmocka_unit_test(failing_allocations),
-        cmocka_unit_test(wrong_calls),
+        cmocka_unit_test(equal_to_the_tree),   cmocka_unit_test(equal_in_runs), cmocka_unit_test(equal_in_parts),
+        cmocka_unit_test(failing_in_parts),    cmocka_unit_test(failing_ranks), cmocka_unit_test(cancelled_at_random),
+        cmocka_unit_test(failing_allocations), cmocka_unit_test(wrong_calls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,9 +12,8 @@ static void list_nodes(artel__coll_layout *layout)
     artel__fold_node own[ARTEL__MAX_NODES];
     layout->nodes = 0;
     for (int32_t r = 0; r < layout->ranks; r++) {
-        int32_t first = artel__replica_first_shard(layout->shards, layout->ranks, r);
-        int32_t end = artel__replica_first_shard(layout->shards, layout->ranks, r + 1);
-        int count = artel__fold_nodes(first, end - first, own);
+        int32_t first = layout->start[r];
+        int count = artel__fold_nodes(first, layout->start[r + 1] - first, own);
         layout->first[r] = layout->nodes;
         for (int i = 0; i < count; i++) layout->node[layout->nodes++] = (artel__coll_node){own[i], r};
     }
@@ -51,18 +50,28 @@ static void list_steps(artel__coll_layout *layout)
 
 artel_status artel__coll_layout_init(artel_context *ctx, int32_t shards, int32_t ranks, artel__coll_layout *out)
 {
+    return artel__coll_layout_init_runs(ctx, shards, ranks, NULL, out);
+}
+
+artel_status artel__coll_layout_init_runs(artel_context *ctx, int32_t shards, int32_t ranks, const int32_t *start,
+                                          artel__coll_layout *out)
+{
     if (shards < 1 || shards > ARTEL__MAX_SHARDS || (shards & (shards - 1)) || ranks < 1 || ranks > shards)
         return artel__fail(ctx, ARTEL_ERROR_INVALID, ".shards",
                            "give a power of two that is at least the number of replicas",
                            "%d virtual shards for %d replicas", shards, ranks);
     int64_t most = (int64_t)ranks * ARTEL__MAX_NODES < shards ? (int64_t)ranks * ARTEL__MAX_NODES : shards;
-    size_t node_bytes = (size_t)most * sizeof(artel__coll_node), first_bytes = ((size_t)ranks + 1) * sizeof(int32_t);
+    size_t node_bytes = (size_t)most * sizeof(artel__coll_node),
+           first_bytes = 2 * ((size_t)ranks + 1) * sizeof(int32_t);
     void *block;
     ARTEL_TRY(artel__calloc(ctx, 1, node_bytes + first_bytes + (size_t)most * sizeof(artel__coll_merge_step),
                             "collectives", &block));
     *out = (artel__coll_layout){.shards = shards, .ranks = ranks, .node = block};
     out->first = (int32_t *)((char *)block + node_bytes);
+    out->start = out->first + ranks + 1;
     out->step = (artel__coll_merge_step *)((char *)block + node_bytes + first_bytes);
+    for (int32_t r = 0; r <= ranks; r++)
+        out->start[r] = start ? start[r] : artel__replica_first_shard(shards, ranks, r);
     list_nodes(out);
     list_steps(out);
     return ARTEL_OK;

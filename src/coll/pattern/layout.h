@@ -26,6 +26,7 @@ typedef struct artel__coll_merge_step {
 
 typedef struct artel__coll_layout {
     int32_t shards, ranks;
+    int32_t *start;               /* [ranks + 1]: rank r owns shards start[r] .. start[r + 1] - 1 */
     int32_t nodes;                /* of all ranks */
     artel__coll_node *node;       /* [nodes], ascending */
     int32_t *first;               /* [ranks + 1]: rank r owns nodes first[r] .. first[r + 1] - 1 */
@@ -36,6 +37,9 @@ typedef struct artel__coll_layout {
 
 /* shards: a power of two up to ARTEL__MAX_SHARDS; 1 <= ranks <= shards (ARTEL_ERROR_INVALID otherwise). */
 artel_status artel__coll_layout_init(artel_context *ctx, int32_t shards, int32_t ranks, artel__coll_layout *out);
+/* The same with runs of shards of any length, each at least 1, beginning at start[rank]; NULL: even ones. */
+artel_status artel__coll_layout_init_runs(artel_context *ctx, int32_t shards, int32_t ranks, const int32_t *start,
+                                          artel__coll_layout *out);
 void artel__coll_layout_fini(artel_context *ctx, artel__coll_layout *layout);
 
 /* Stable text: a line for each rank with its nodes, then the merges in order. */
@@ -56,7 +60,7 @@ static inline int32_t artel__coll_owned(const artel__coll_layout *layout, int32_
 /* First global row of rank r (r = ranks: the batch). */
 static inline int64_t artel__coll_first_row(const artel__coll_layout *layout, int64_t batch, int32_t rank)
 {
-    return artel__shard_start(batch, layout->shards, artel__replica_first_shard(layout->shards, layout->ranks, rank));
+    return artel__shard_start(batch, layout->shards, layout->start[rank]);
 }
 
 #endif

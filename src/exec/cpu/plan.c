@@ -20,8 +20,9 @@ static artel_status make_folds(artel__plan *plan)
     plan->fold = artel__arena_alloc(&plan->arena, (size_t)o->replicas, sizeof *plan->fold);
     if (!plan->fold) return ARTEL_ERROR_NO_MEMORY;
     for (int r = 0; r < o->replicas; r++) {
-        int32_t first = artel__replica_first_shard(o->shards, o->replicas, r);
-        int32_t count = artel__replica_first_shard(o->shards, o->replicas, r + 1) - first;
+        int32_t first = o->start ? o->start[r] : artel__replica_first_shard(o->shards, o->replicas, r);
+        int32_t end = o->start ? o->start[r + 1] : artel__replica_first_shard(o->shards, o->replicas, r + 1);
+        int32_t count = end - first;
         int64_t *start = artel__arena_alloc(&plan->arena, (size_t)count + 1, sizeof *start);
         if (!start) return ARTEL_ERROR_NO_MEMORY;
         artel__fold_plan_make(&plan->fold[r], o->shards, first, count, o->batch_size, start);
