@@ -217,7 +217,7 @@ artel_status artel__raw_depthwise_conv(artel__layer *layer, artel__call *call)
     ARTEL_TRY(read_window(layer, call, 2, &w));
     ARTEL_TRY(read_kernel(layer, call, &w, 1, &kernel, &shape));
     ARTEL_TRY(lay_window(layer, call, &w, &shape, &conv));
-    if (shape.dim[w.rank] != w.in.dim[w.rank] || shape.dim[w.rank + 1] < 1)
+    if (shape.dim[w.rank] != w.in.dim[w.rank] || shape.dim[w.rank] < 1 || shape.dim[w.rank + 1] < 1)
         return artel__raw_refuse(layer, "weights for so many channels");
     artel__value_id y = is_wide(call) ? depthwise_float64(graph, &w, &conv, kernel, &shape)
                                       : depthwise(graph, &w, &conv, kernel, &shape);

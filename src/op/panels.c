@@ -88,7 +88,7 @@ artel__value_id artel__op_plain(artel__graph *graph, artel__value_id x, int64_t 
 {
     if (graph->status < 0 || x < 0 || graph->value[x].layout != ARTEL__LAYOUT_PANELS) return x;
     panels_attributes attributes = {.plain = graph->value[x].shape, .rows = rows, .back = true};
-    attributes.columns = artel_shape_count(&attributes.plain) / rows;
+    attributes.columns = rows > 0 ? artel_shape_count(&attributes.plain) / rows : 0;
     return artel__graph_add(graph, &artel__op_panels_def, &attributes, &x, 1);
 }
 
@@ -96,6 +96,6 @@ artel__value_id artel__op_panels_of(artel__graph *graph, artel__value_id x, int6
 {
     if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
     panels_attributes attributes = {.plain = graph->value[x].shape, .rows = rows};
-    attributes.columns = artel_shape_count(&attributes.plain) / rows;
+    attributes.columns = rows > 0 ? artel_shape_count(&attributes.plain) / rows : 0;
     return artel__graph_add(graph, &artel__op_panels_def, &attributes, &x, 1);
 }

@@ -135,6 +135,7 @@ artel_status artel__second_reduce(artel__gradient *g)
 {
     const artel__reduce_attributes *a = g->attributes;
     artel__graph *graph = g->graph;
+    if (graph->value[g->in[0]].storage == 0) return ARTEL_OK; /* of nothing there is no gradient */
     if (a->function == ARTEL__REDUCE_PROD) return second_product(g);
     if (!g->needed[2]) return ARTEL_OK;
     artel__value_id back = g->out_gradient[0];
