@@ -64,10 +64,12 @@ ARTEL__MATH artel__real forward_sqrt(ARTEL__UNARY_ARGS)
     return real_sqrt(v);
 }
 
+/* Of these that are infinite somewhere a gradient of 0 stays one there, as in TensorFlow: where the value is not used,
+ * behind a choice, there is no NaN. */
 ARTEL__MATH artel__real backward_sqrt(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
-    return 0.5f * dy / v;
+    return dy == 0.0f ? dy : 0.5f * dy / v;
 }
 
 ARTEL__MATH artel__real forward_rsqrt(ARTEL__UNARY_ARGS)
@@ -79,7 +81,7 @@ ARTEL__MATH artel__real forward_rsqrt(ARTEL__UNARY_ARGS)
 ARTEL__MATH artel__real backward_rsqrt(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
-    return -0.5f * dy * (v * v * v);
+    return dy == 0.0f ? -dy : -0.5f * dy * (v * v * v);
 }
 
 ARTEL__MATH artel__real forward_square(ARTEL__UNARY_ARGS)
@@ -127,7 +129,7 @@ ARTEL__MATH artel__real forward_reciprocal(ARTEL__UNARY_ARGS)
 ARTEL__MATH artel__real backward_reciprocal(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
-    return -dy * (v * v);
+    return dy == 0.0f ? -dy : -dy * (v * v);
 }
 
 ARTEL__MATH artel__real forward_clip(ARTEL__UNARY_ARGS)
