@@ -120,12 +120,12 @@ static artel_status call_reduce(artel__layer *layer, artel__call *call)
     ARTEL_TRY(artel__raw_reduction(layer, call, &x, &axes));
     artel__reduction function = (artel__reduction)code_of(reduce_rows, layer);
     const artel_shape *shape = &call->graph->value[x].shape;
+    bool keeps = artel__raw_keeps_axes(layer, call); /* a single number has none, and may be told to keep them */
     bool extremum = function == ARTEL__REDUCE_MAX || function == ARTEL__REDUCE_MIN;
     for (int i = 0; i < shape->rank && extremum; i++) {
         if (axes >> i & 1u && shape->dim[i] == 0) return artel__raw_refuse(layer, "an axis without elements");
     }
-    artel__call_return(call,
-                       axes ? artel__op_reduce(call->graph, function, x, axes, artel__raw_keeps_axes(layer, call)) : x);
+    artel__call_return(call, axes ? artel__op_reduce(call->graph, function, x, axes, keeps) : x);
     return ARTEL_OK;
 }
 

@@ -97,7 +97,8 @@ static artel_status diagonal(const artel__layer *layer, const artel__call *call,
     ARTEL_TRY(two_axes(layer, call, shape.rank, &a, &b));
     if (!artel__raw_integer(layer, call, "offset", 0, 0, &offset)) return artel__raw_refuse(layer, "this offset");
     int64_t lines = shape.dim[a], columns = shape.dim[b];
-    if (offset >= columns || offset <= -lines) return artel__raw_refuse(layer, "a diagonal outside of the matrix");
+    bool outside = offset >= columns || offset <= -lines; /* then it is empty, as NumPy's */
+    if (outside) offset = 0;
     int64_t right = columns - (offset > 0 ? offset : 0), down = lines + (offset < 0 ? offset : 0);
     *x = move_last(graph, *x, a, b);
     ARTEL_TRY(graph->status);
@@ -106,7 +107,10 @@ static artel_status diagonal(const artel__layer *layer, const artel__call *call,
     shape.dim[shape.rank - 1] = lines * columns;
     *x = artel__op_reshape(graph, *x, &shape);
     *x = artel__op_slice(graph, *x, shape.rank - 1, offset > 0 ? offset : -offset * columns,
-                         right < down ? right : down, columns + 1);
+                         outside        ? 0
+                         : right < down ? right
+                                        : down,
+                         columns + 1);
     return graph->status;
 }
 

@@ -212,9 +212,9 @@ artel_status artel__raw_diff(artel__layer *layer, artel__call *call)
     ARTEL_TRY(operand_and_axis(layer, call, -1, &x, &axis));
     for (int i = 0; i < times && graph->status == ARTEL_OK; i++) {
         int64_t n = graph->value[x].shape.dim[axis];
-        if (n < 2) return artel__raw_refuse(layer, "so few places");
-        artel__value_id before = artel__op_slice(graph, x, axis, 0, n - 1, 1);
-        x = binary(graph, ARTEL__BINARY_SUB, artel__op_slice(graph, x, axis, 1, n - 1, 1), before);
+        int64_t steps = n > 0 ? n - 1 : 0;
+        artel__value_id before = artel__op_slice(graph, x, axis, 0, steps, 1);
+        x = binary(graph, ARTEL__BINARY_SUB, artel__op_slice(graph, x, axis, n - steps, steps, 1), before);
     }
     artel__call_return(call, x);
     return ARTEL_OK;

@@ -259,7 +259,11 @@ artel_status artel__raw_trapezoid(artel__layer *layer, artel__call *call)
     json_t *places = artel__raw_setting(layer, call, "x", 0);
     double step = artel__raw_number(layer, call, "dx", 1);
     int64_t n = shape.dim[axis];
-    if (n < 2) return artel__raw_refuse(layer, "so few places");
+    if (n < 2) { /* no line between two places */
+        y = artel__op_slice(graph, y, axis, 0, 0, 1);
+        artel__call_return(call, artel__op_reduce(graph, ARTEL__REDUCE_SUM, y, 1u << axis, false));
+        return graph->status;
+    }
     artel__value_id before = artel__op_slice(graph, y, axis, 0, n - 1, 1),
                     sum = artel__op_add(graph, artel__op_slice(graph, y, axis, 1, n - 1, 1), before);
     sum = times(graph, sum, 0.5);

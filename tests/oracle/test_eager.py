@@ -127,6 +127,13 @@ for ARRAY in (CUBE, INT[:, :4].reshape(2, 2, 4), CUBE > 0):
         ("broadcast_to", lambda x: ops.broadcast_to(x, (0, 4)), (ARRAY[0, :1],), {"shape": [0, 4]}), ("slice", lambda x: ops.slice(x, (0, 1, 2), (0, 1, 2)), (ARRAY,), {**PLACE, "shape": [0, 1, 2]}),
     ]
 
+for name in ("sum", "mean", "max", "amin", "prod"):
+    CASES.append((name, getattr(ops, name), (X[0, 0],), {"keepdims": True}))
+for offset in (-4, 5, -9):  # outside
+    CASES += [("diagonal", lambda x, k=offset: np.diagonal(x, k), (X,), {"offset": offset}), ("trace", lambda x, k=offset: np.trace(x, k), (X,), {"offset": offset})]
+for short in (X[:, :1], X[:, :0]):
+    CASES += [("diff", lambda x: np.diff(x, axis=1), (short,), {"axis": 1}), ("diff", lambda x: np.diff(x, 3, axis=1), (short,), {"axis": 1, "n": 3}), ("trapezoid", lambda x: np.trapezoid(x, axis=1), (short,), {"axis": 1})]
+
 refused = {}
 for name, function, inputs, attributes in CASES:
     what = f"{name} {[x.shape for x in inputs]} {attributes}"
@@ -156,7 +163,8 @@ import tensorflow as tf  # noqa: E402  (after Keras has set it up)
 
 function, out = ctypes.c_void_p(), (ctypes.c_void_p * 2)()
 check(lib.artel_eager_function_create(EAGER, b"slope", ctypes.cast(trace, ctypes.c_void_p), None, 2, ctypes.byref(function)))
-for left, right in ((X, M), (X[0], M), (CUBE, X[:4, :2].copy()), (CUBE, np.swapaxes(CUBE, 1, 2).copy())):
+EMPTY = [(np.zeros(a, "f4"), np.zeros(b, "f4")) for a, b in (((2, 0), (0, 3)), ((0, 2), (2, 3)), ((0,), (0,)), ((2, 0, 3), (3, 2)), ((2, 3, 0), (2, 0, 4)))]
+for left, right in ((X, M), (X[0], M), (CUBE, X[:4, :2].copy()), (CUBE, np.swapaxes(CUBE, 1, 2).copy()), *EMPTY):
     made = (ctypes.c_void_p * 2)(array(left), array(right))
     try:
         check(lib.artel_eager_call(function, ctypes.cast(made, ctypes.c_void_p), 2, ctypes.cast(out, ctypes.c_void_p), 2))
@@ -175,7 +183,7 @@ for left, right in ((X, M), (X[0], M), (CUBE, X[:4, :2].copy()), (CUBE, np.swapa
 NAMED = """tanh sigmoid exp relu softplus silu selu elu celu gelu leaky_relu log_sigmoid tanh_shrink softsign sparse_plus square sin
 cos erf expm1 squareplus hard_silu hard_sigmoid abs negative relu6 hard_tanh soft_shrink hard_shrink sparse_sigmoid softmax log_softmax mean max cumsum arctan sinh transpose""".split()
 OWN = {"softsign": lambda x: x / (1 + tf.abs(x)), "selu": lambda x: 1.05070098 * tf.where(x > 0, x, 1.67326324 * tf.exp(x) - 1.67326324)}  # TensorFlow differentiates its own once
-ONE = [(name, OWN.get(name) or getattr(ops, name), X) for name in NAMED] + [(name, getattr(ops, name), np.abs(X) + 0.2) for name in ("log", "log1p", "sqrt", "rsqrt", "reciprocal")]
+ONE = [("prod", ops.prod, X[:, :0])] + [(name, OWN.get(name) or getattr(ops, name), X) for name in NAMED] + [(name, getattr(ops, name), np.abs(X) + 0.2) for name in ("log", "log1p", "sqrt", "rsqrt", "reciprocal")]
 TWO = [(name, getattr(ops, name), a, b) for name, a, b in (
     ("multiply", X, Y), ("divide", X, np.abs(Y[:1]) + 0.3), ("maximum", X, Y[0]), ("power", np.abs(X) + 0.2, Y), ("subtract", X, Y), ("matmul", X, M), ("matmul", CUBE, np.swapaxes(CUBE, 1, 2).copy()),
     ("logaddexp", X, Y), ("arctan2", X, Y))]
