@@ -40,8 +40,8 @@ typedef struct artel_strategy_options {
     /* As in artel_fit_options: where functions compute and variables lie between runs, opened now; NULL: the cores. But
      * "auto" kernels are "fixed", for functions come later. Not over parameter servers, and not for sessions. */
     const char *device, *plugin, *device_precision, *device_kernels, *device_launches, *device_reduce, *device_memory;
-    const char *ps_partitioner; /* of parameter-server, as in artel_fit_options: how variables are cut; NULL: "none" */
-    int64_t ps_copies;          /* of parameter-server: servers that have each variable, at most 3; 0: 1 */
+    const char *ps_partitioner;  /* of parameter-server, as in artel_fit_options: how variables are cut; NULL: "none" */
+    int64_t ps_copies;           /* of parameter-server: servers that have each variable, at most 3; 0: 1 */
     bool allow_mixed_arithmetic; /* likewise: `device` may name processors beside devices, "cpu,cuda:0", a replica each;
                                     in one process. Behind each run that writes variables they are those of the first */
 } artel_strategy_options;

@@ -269,7 +269,8 @@ static void tell(own *o, const artel__closure_job *j)
         const artel__owned_part *p = o->part[i];
         if (!p || !p->epoch) continue;
         artel__told_part told = {
-            i, artel__part_bytes(o->strategy, i), p->chain.head ? "head" : "copy", -1, {0}, 0, (int64_t)p->updates, NULL};
+            i,   artel__part_bytes(o->strategy, i), p->chain.head ? "head" : "copy", -1, {0}, 0, (int64_t)p->updates,
+            NULL};
         artel__tell_part(&o->telling, &told);
     }
     artel__tell_end(&o->telling, j->cluster);

@@ -27,7 +27,7 @@ typedef struct artel__told_part {
     const char *role; /* NULL: it is the coordinator who speaks */
     int head;         /* number of a ps task; -1 */
     int copy[ARTEL__CHAIN_HOLDERS - 1], copies;
-    int64_t updates; /* -1: not known */
+    int64_t updates;   /* -1: not known */
     const char *waits; /* what it waits for; NULL: nothing, or not known */
 } artel__told_part;
 

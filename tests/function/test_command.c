@@ -28,8 +28,8 @@ typedef struct bench {
     artel__fabric *fabric;
     artel_strategy *strategy;
     artel_variable *variable[SERVERS];
-    int owner[SERVERS];
     artel_coordinator c;
+    int32_t heads[SERVERS]; /* by part: the rank that answers for it */
     artel__kept kept[SERVERS], taken[SERVERS];
     artel__closure_job job;
     artel__driver_client client[RANKS];
@@ -44,7 +44,7 @@ typedef struct bench {
 static int open_bench(void **state)
 {
     static bench b;
-    b = (bench){.owner = {0, 1}};
+    b = (bench){.heads = {1, 2}};
     artel_strategy_options o = ARTEL_STRATEGY_OPTIONS_INIT;
     artel_variable_options v = ARTEL_VARIABLE_OPTIONS_INIT;
     o.strategy = "one-device";
@@ -59,10 +59,11 @@ static int open_bench(void **state)
     }
     assert_int_equal(artel__strategy_open(b.strategy), ARTEL_OK);
     b.strategy->servers = SERVERS;
-    b.strategy->owner = b.owner;
+    assert_int_equal(artel__elsewhere_place(b.strategy), ARTEL_OK);
+    for (int i = 0; i < SERVERS; i++) assert_int_equal(b.strategy->piece[i].part, i);
     b.strategy->coordinator = &b.c;
-    b.c =
-        (artel_coordinator){.strategy = b.strategy, .ctx = b.ctx, .session = SESSION, .kept = b.kept, .taken = b.taken};
+    b.c = (artel_coordinator){
+        .strategy = b.strategy, .ctx = b.ctx, .session = SESSION, .heads = b.heads, .kept = b.kept, .taken = b.taken};
     pthread_mutex_init(&b.c.mutex, NULL);
     artel__cond_init(&b.c.changed);
     b.job = (artel__closure_job){
