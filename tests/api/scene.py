@@ -12,7 +12,7 @@ headers = Headers(os.environ["ARTEL_SOURCE"] + "/include/artel")
 lib = headers.load(os.environ["ARTEL_BUILD"] + "/libartel.so")
 BOOL = 12  # ARTEL_DTYPE_BOOL
 # Types that nothing destroys by name, beside those that something does.
-OBJECTS = ("artel_cluster", "artel_graph", "artel_variable", "artel_optimizer", "artel_function", "artel_custom_layer", "artel_ndarray", "artel_eager_function",
+OBJECTS = ("artel_cluster", "artel_graph", "artel_variable", "artel_optimizer", "artel_metric", "artel_function", "artel_custom_layer", "artel_ndarray", "artel_eager_function",
            "artel_all_reduce_route", "artel_hook_run", "artel_coordinator", "artel_remote", "artel_worker_data")
 
 
@@ -115,6 +115,12 @@ class Scene:
         ctypes.c_int32.from_address(outputs).value = ctypes.c_int32.from_address(inputs).value
         return 0
 
+    def called(self):
+        """What the model makes of the argument."""
+        inputs, outputs = (ctypes.c_int32 * 1)(0), (ctypes.c_int32 * 1)()
+        assert lib.artel_graph_call(self.object("artel_graph"), self.object("artel_model"), inputs, 1, outputs, 1) == 0
+        return outputs[0]
+
     def traced(self, work):
         """Does the work while a function is traced: `artel_graph` is an object only then."""
         def call(_user, graph, _inputs, _outputs):
@@ -126,7 +132,7 @@ class Scene:
             return 0
         options = self.struct("artel_function_options")
         strategy = self.object("artel_strategy")
-        self.object("artel_variable"), self.object("artel_optimizer")
+        self.object("artel_variable"), self.object("artel_optimizer"), self.object("artel_metric")
         lib.artel_function_create(strategy, options, self.callback("artel_trace_fn", call), None, self.keep((ctypes.c_uint64 * 4)()))
 
     def within_layer(self, work):
@@ -262,6 +268,7 @@ class Scene:
                 "artel_function": lambda: self.create("artel_function_create", self.object("artel_strategy"),
                                                       self.struct("artel_function_options"),
                                                       self.callback("artel_trace_fn", self.trace), None),
+                "artel_metric": lambda: self.create("artel_metric_create", self.object("artel_strategy"), self.text("Mean"), None),
                 "artel_eager": lambda: self.create("artel_eager_create", self.context, self.struct("artel_eager_options")),
                 "artel_ndarray": lambda: self.create("artel_ndarray_full", self.object("artel_eager"), 0, self.keep(ctypes.byref(self.shape(3))), 2.0),
                 "artel_eager_function": lambda: self.create("artel_eager_function_create", self.object("artel_eager"), self.text("word"),
@@ -357,7 +364,7 @@ class Scene:
         """A valid value of a parameter."""
         key = f"{self.function}.{field.name}"
         named = {"path": "layers/dense/vars/1" if "weight" in self.function else "m.keras", "config": "{}", "arguments": "{}", "class_name": "Dropout",
-                 "specification": "synthetic:4", "optimizer": "sgd", "loss": "mse", "metrics": "mae", "key": "loss", "directory": ".",
+                 "specification": "synthetic:4", "optimizer": "sgd", "metric": "mae", "loss": "mse", "metrics": "mae", "key": "loss", "directory": ".",
                  "pattern": "*", "policy": "mixed_bfloat16", "text": '"csv:rows.csv"', "join": "zip", "stage": "shuffle", "settings": "{}",
                  "name": "float32" if "dtype" in self.function else "ring" if "all_reduce" in self.function else "word"}
         if self.function in ("artel_model_load", "artel_model_load_with_policy"):
@@ -401,7 +408,8 @@ class Scene:
             named.update(config='{"loss": 0.5}')
         if field.type == "char" and field.stars == 1 and field.name in named:
             return self.text(named[field.name])
-        special = {"artel_eager_op.inputs": lambda: self.array(ctypes.c_void_p, self.object("artel_ndarray")),
+        special = {"artel_graph_mask.output": self.called, "artel_graph_update_metric.target": lambda: -1, "artel_graph_update_metric.weight": lambda: -1,
+                   "artel_eager_op.inputs": lambda: self.array(ctypes.c_void_p, self.object("artel_ndarray")),
                    "artel_eager_op_all.inputs": lambda: self.array(ctypes.c_void_p, self.object("artel_ndarray")),
                    "artel_eager_call.inputs": lambda: self.array(ctypes.c_void_p, self.object("artel_ndarray")),
                    "artel_ndarray_transpose.axes": lambda: self.array(ctypes.c_int, 0),
