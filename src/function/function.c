@@ -171,15 +171,6 @@ artel_status artel_function_create(artel_strategy *s, const artel_function_optio
     return ARTEL_OK;
 }
 
-void artel__function_describe(const artel_function *f, int output, artel_dtype *dtype, artel_shape *shape, bool *rows)
-{
-    const artel__text_value *text = f->output[output].text;
-    const artel__value *value = text ? NULL : &f->graph.value[f->graph.kept[f->output[output].kept]];
-    *dtype = text ? text->row.dtype : value->dtype;
-    *shape = text ? text->row.shape : value->shape;
-    *rows = text ? text->rows : value->domain == ARTEL__DOMAIN_ROW;
-}
-
 artel_status artel_function_output(const artel_function *f, int index, artel_dtype *dtype, artel_shape *shape,
                                    bool *rows)
 {

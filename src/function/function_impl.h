@@ -413,15 +413,18 @@ artel_status artel__function_execute(artel_function *function, const artel_array
  * negative status; 0: it is none. */
 int artel__texts_op(artel_graph *graph, const char *name, const char *class_name, const artel_value *inputs, int count,
                     const char *attributes, artel_value *outputs, int most);
-/* Whether a value is strings. */
-bool artel__texts_is(const artel_graph *graph, artel_value value);
-artel_value artel__texts_constant(artel_graph *graph, const artel_shape *shape, const artel_string *elements);
-artel_value artel__texts_variable(artel_graph *graph, const artel_variable *variable);
-void artel__texts_assign(artel_graph *graph, artel_variable *variable, artel_value value);
-/* All rows of strings as one shared value, with empty ones up to batch_size. */
-artel_value artel__texts_gather(artel_graph *graph, artel_value rows);
-/* a where the condition, a bool scalar of the graph, holds, else b. */
-artel_value artel__texts_choose(artel_graph *graph, artel__value_id condition, artel_value a, artel_value b);
+/* What values, variables and control flow of a graph ask of its text: a place whose value the graph is to read, false
+ * after a failure; constants and variables; all rows of strings as one shared value, with empty ones up to batch_size;
+ * a where the condition, a bool scalar of the graph, holds, else b. */
+typedef struct artel__graph_texts {
+    bool (*feed)(artel_graph *graph, artel__place *place);
+    artel_value (*constant)(artel_graph *graph, const artel_shape *shape, const artel_string *elements);
+    artel_value (*variable)(artel_graph *graph, const artel_variable *variable);
+    void (*assign)(artel_graph *graph, artel_variable *variable, artel_value value);
+    artel_value (*gather)(artel_graph *graph, artel_value rows);
+    artel_value (*choose)(artel_graph *graph, artel__value_id condition, artel_value a, artel_value b);
+} artel__graph_texts;
+extern const artel__graph_texts artel__graph_text; /* graph_text.c */
 /* gradient.c: a model on rows, its variables those from `adopted->base` on. */
 /* call_extras.c: what the call has left beside its outputs. A failure is the graph's. */
 void artel__extras_note(artel_graph *graph, const artel__adopted *of, const artel_value *outputs,
@@ -432,7 +435,6 @@ artel_status artel__graph_call_model(artel_graph *graph, const artel__adopted *a
  * the graph is to read, false after a failure; whether a model takes text; an argument of text as its input; all that
  * is computed ahead of its graph, in `ahead`, which the graph then has; an output. Once it is traced. */
 artel_value artel__texts_argument(artel_graph *graph, int argument, artel__value_id input, const char *name);
-bool artel__texts_feed(artel_graph *graph, artel__place *place);
 bool artel__texts_takes(const artel__model *model);
 artel__value_id artel__texts_input(artel_graph *graph, artel_value value, const char *name);
 artel_status artel__texts_begin(artel_graph *graph, const artel__model *model, const artel_value *inputs,

@@ -275,7 +275,7 @@ void artel_graph_assign(artel_graph *g, artel_variable *variable, artel_value va
 {
     if (!g || g->graph->status < 0) return;
     if (g->texts && variable && variable->words && variable->strategy == g->strategy)
-        artel__texts_assign(g, variable, value);
+        artel__graph_text.assign(g, variable, value);
     else if (may_write(g, variable))
         write(g, variable, aggregate(g, variable, value));
 }

@@ -5,6 +5,7 @@
 #include "artel/control.h"
 #include "function/function_impl.h"
 #include "function/tape.h"
+#include "function/texts.h"
 #include "op/elementwise.h"
 #include "op/node_attributes.h"
 #include "op/shape_ops.h"
@@ -117,7 +118,7 @@ static void separate(artel_graph *g, artel_value *state, int count, bool all)
 static artel_value choose(artel_graph *g, artel__value_id condition, artel_value a, artel_value b)
 {
     artel__graph *graph = g->graph;
-    if (artel__texts_is(g, a) || artel__texts_is(g, b)) return artel__texts_choose(g, condition, a, b);
+    if (artel__texts_is(g, a) || artel__texts_is(g, b)) return artel__graph_text.choose(g, condition, a, b);
     artel__value_id one = artel__graph_take(g, a), other = artel__graph_take(g, b);
     if (graph->status < 0) return ARTEL_NO_VALUE;
     if (one == other) return a;

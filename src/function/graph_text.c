@@ -226,7 +226,7 @@ int artel__texts_op(artel_graph *g, const char *name, const char *class_name, co
 
 /* -- constants and variables -- */
 
-artel_value artel__texts_constant(artel_graph *g, const artel_shape *shape, const artel_string *elements)
+static artel_value make_constant(artel_graph *g, const artel_shape *shape, const artel_string *elements)
 {
     int64_t count = artel_shape_count(shape);
     if (!g->texts)
@@ -245,20 +245,22 @@ artel_value artel__texts_constant(artel_graph *g, const artel_shape *shape, cons
     v->constant = copy;
     const artel__tape_entry asked = {
         .kind = ARTEL__TAPE_CONSTANT, .dtype = ARTEL_DTYPE_STRING, .shape = *shape, .elements = copy};
-    return artel__tape_gave(g, artel__tape_begin(g, &asked, NULL, 0), artel__text_give(g, v));
+    artel__tape_entry *entry = artel__tape_begin(g, &asked, NULL, 0);
+    return artel__tape_gave(g, entry, artel__text_give(g, v));
 }
 
-artel_value artel__texts_variable(artel_graph *g, const artel_variable *variable)
+static artel_value read_variable(artel_graph *g, const artel_variable *variable)
 {
     artel__text_value *v = artel__text_value_new(g, ARTEL_DTYPE_STRING, artel__words_shape(variable->words), false,
                                                  artel__words_name(variable->words));
     if (!v) return ARTEL_NO_VALUE;
     v->variable = variable;
     const artel__tape_entry asked = {.kind = ARTEL__TAPE_WORDS, .which = artel__words_number(variable)};
-    return artel__tape_gave(g, artel__tape_begin(g, &asked, NULL, 0), artel__text_give(g, v));
+    artel__tape_entry *entry = artel__tape_begin(g, &asked, NULL, 0);
+    return artel__tape_gave(g, entry, artel__text_give(g, v));
 }
 
-void artel__texts_assign(artel_graph *g, artel_variable *variable, artel_value value)
+static void assign_variable(artel_graph *g, artel_variable *variable, artel_value value)
 {
     const char *name = artel__words_name(variable->words);
     char a[128], b[128];
@@ -269,16 +271,13 @@ void artel__texts_assign(artel_graph *g, artel_variable *variable, artel_value v
         return;
     }
     const artel__place *place = value >= 0 && value < g->places ? &g->place[value] : NULL;
-    bool fits = artel__texts_is(g, value) && !place->text->rows &&
-                artel__shape_equal(&place->shape, artel__words_shape(variable->words));
-    if (!fits) {
-        const artel_shape none = {.rank = 0};
+    bool strings = artel__texts_is(g, value), rows = strings && place->text->rows;
+    const artel_shape none = {.rank = 0}, *wanted = artel__words_shape(variable->words);
+    if (!strings || rows || !artel__shape_equal(&place->shape, wanted)) {
+        artel__shape_text(place ? &place->shape : &none, rows, a, sizeof a);
+        artel__shape_text(wanted, false, b, sizeof b);
         artel__graph_refuse(g, ARTEL_ERROR_INVALID, name, "give shared strings of the variable's shape",
-                            "a value of %s%s for a variable of strings of %s",
-                            artel__texts_is(g, value) ? "" : "numbers, of ",
-                            artel__shape_text(place ? &place->shape : &none,
-                                              artel__texts_is(g, value) && place->text->rows, a, sizeof a),
-                            artel__shape_text(artel__words_shape(variable->words), false, b, sizeof b));
+                            "a value of %s%s for a variable of strings of %s", strings ? "" : "numbers, of ", a, b);
         return;
     }
     artel__text_write *w = artel__arena_alloc(g->graph->arena, 1, sizeof *w);
@@ -291,3 +290,10 @@ void artel__texts_assign(artel_graph *g, artel_variable *variable, artel_value v
     artel__tape_begin(g, &(artel__tape_entry){.kind = ARTEL__TAPE_ASSIGN_WORDS, .which = artel__words_number(variable)},
                       &value, 1);
 }
+
+const artel__graph_texts artel__graph_text = {.feed = artel__texts_feed,
+                                              .constant = make_constant,
+                                              .variable = read_variable,
+                                              .assign = assign_variable,
+                                              .gather = artel__texts_gather,
+                                              .choose = artel__texts_choose};

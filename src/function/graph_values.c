@@ -68,7 +68,7 @@ const artel__place *artel__graph_place(artel_graph *g, artel_value value)
 {
     if (g->graph->status < 0) return NULL;
     if (value >= 0 && value < g->places)
-        return !g->place[value].text || artel__texts_feed(g, &g->place[value]) ? &g->place[value] : NULL;
+        return !g->place[value].text || artel__graph_text.feed(g, &g->place[value]) ? &g->place[value] : NULL;
     artel__graph_refuse(g, ARTEL_ERROR_INVALID, "graph", "use values that this graph has given",
                         "%d is no value of this graph", (int)value);
     return NULL;
@@ -130,7 +130,7 @@ artel_value artel_graph_constant(artel_graph *g, artel_dtype dtype, const artel_
                                    artel_dtype_name(dtype));
     if (shape->rank < 0 || shape->rank > ARTEL_MAX_RANK || artel_shape_count(shape) < 0)
         return artel__graph_refuse(g, ARTEL_ERROR_INVALID, "constant", "use 0 to 8 axes", "this shape is none");
-    if (dtype == ARTEL_DTYPE_STRING) return artel__texts_constant(g, shape, elements);
+    if (dtype == ARTEL_DTYPE_STRING) return artel__graph_text.constant(g, shape, elements);
     artel__value_id value = artel__op_constant(g->graph, dtype, shape, elements);
     if (value < 0) return ARTEL_NO_VALUE;
     const artel__constant_attributes *made = g->graph->node[g->graph->value[value].node].attributes;
@@ -163,7 +163,7 @@ artel_value artel_graph_variable(artel_graph *g, artel_variable *variable)
                                    !g->strategy ? "a strategy's, and this is a part of a model"
                                    : variable   ? "another strategy's"
                                                 : "NULL");
-    if (variable->words) return artel__texts_variable(g, variable);
+    if (variable->words) return artel__graph_text.variable(g, variable);
     const artel__variable *declared = &g->strategy->variables.item[variable->index];
     artel__tape_entry *entry =
         artel__tape_begin(g, &(artel__tape_entry){.kind = ARTEL__TAPE_VARIABLE, .which = variable->index}, NULL, 0);
@@ -310,7 +310,7 @@ static artel__value_id gather_rows(artel__graph *graph, artel__value_id rows)
 artel_value artel_graph_gather(artel_graph *g, artel_value rows)
 {
     if (!g || g->graph->status < 0) return ARTEL_NO_VALUE;
-    if (artel__texts_is(g, rows)) return artel__texts_gather(g, rows);
+    if (artel__texts_is(g, rows)) return artel__graph_text.gather(g, rows);
     artel__value_id value = artel__graph_take(g, rows);
     if (!takes_rows(g, "gather", value)) return ARTEL_NO_VALUE;
     if (!g->strategy) /* a model is built before anybody knows how large batches are */

@@ -6,63 +6,9 @@
 
 #include <string.h>
 
-#include "function/direct.h"
 #include "function/tape.h"
 
 /* -- tracing -- */
-
-static artel_status moves_of(artel_strategy *s, artel_strategy **out)
-{
-    artel_strategy_options o = ARTEL_STRATEGY_OPTIONS_INIT;
-    o.strategy = "one-device";
-    o.threads = 1;
-    o.batch_size = s->options.batch_size;
-    if (!s->moves) ARTEL_TRY(artel_strategy_create(s->ctx, &o, &s->moves));
-    *out = s->moves;
-    return ARTEL_OK;
-}
-
-typedef struct moving {
-    const artel__text_step *step;
-    int declared, made;
-} moving;
-
-static artel_status trace(void *user, artel_graph *g, const artel_value *in, artel_value *out)
-{
-    moving *m = user;
-    const artel__text_step *s = m->step;
-    m->made = artel_graph_op_all(g, s->moved->name, in, s->inputs, s->attributes, out, m->declared);
-    if (m->made < 0) return (artel_status)m->made;
-    if (m->made > ARTEL__STRING_OPERANDS)
-        return artel__fail(g->ctx, ARTEL_ERROR_UNSUPPORTED, s->moved->name, "take parts by \"slice\"",
-                           "%d results, more than %d", m->made, ARTEL__STRING_OPERANDS);
-    for (int i = m->made; i < m->declared; i++) out[i] = out[0];
-    return artel_graph_status(g);
-}
-
-/* Once to learn how many results there are, and once for all of them. */
-static artel_status make_function(artel_graph *g, const artel__text_step *s, artel_function **out, int *results)
-{
-    artel_argument argument[ARTEL__STRING_OPERANDS];
-    artel_function_options o = ARTEL_FUNCTION_OPTIONS_INIT;
-    moving m = {.step = s};
-    artel_strategy *moves;
-    artel_function *made = NULL;
-    ARTEL_TRY(moves_of(g->strategy, &moves));
-    for (int i = 0; i < s->inputs; i++) {
-        const artel__text_value *v = s->in[i];
-        artel_dtype dtype = v->row.dtype == ARTEL_DTYPE_STRING ? ARTEL_DTYPE_INT32 : v->row.dtype;
-        argument[i] = (artel_argument){.dtype = dtype, .shared = !v->rows, .shape = v->row.shape};
-    }
-    o.name = s->moved->name;
-    o.arguments = argument;
-    o.argument_count = s->inputs;
-    o.output_count = m.declared = ARTEL__STRING_OPERANDS;
-    ARTEL_TRY(artel_function_create(moves, &o, trace, &m, &made));
-    artel__function_drop(made);
-    o.output_count = m.declared = *results = m.made;
-    return artel_function_create(moves, &o, trace, &m, out);
-}
 
 static artel_status run_move(artel_function *f, artel__text_step *step, int64_t rows);
 
@@ -95,7 +41,7 @@ int artel__texts_move(artel_graph *g, const artel__moved *moved, const artel_val
         if (g->graph->status < 0) return g->graph->status;
     }
     s->late = artel__text_any_late(s->in, count);
-    artel_status status = make_function(g, s, &s->function, &results);
+    artel_status status = artel__text_moving.make(g->strategy, s, &results);
     if (status < 0) return g->graph->status = status;
     for (int i = 0; i < results; i++) {
         artel_dtype dtype;
@@ -183,7 +129,7 @@ static artel_status run_move(artel_function *f, artel__text_step *s, int64_t row
         gather_operands(&m);
         bool any = s->function->rows_arguments > 0;
         s->function->first_row = f->first_row;
-        status = artel__function_execute(s->function, m.in, m.out, any ? rows : 1);
+        status = artel__text_moving.run(s->function, m.in, m.out, any ? rows : 1);
     }
     for (int i = 0; i < s->outputs && status == ARTEL_OK; i++) {
         if (s->out[i]->row.dtype == ARTEL_DTYPE_STRING) status = give_strings(&m, s->out[i], m.out[i].data);

@@ -68,12 +68,6 @@ bool artel__text_any_late(artel__text_value *const *values, int count)
     return late;
 }
 
-bool artel__texts_is(const artel_graph *g, artel_value value)
-{
-    bool is = g->texts && value >= 0 && value < g->places && g->graph->status == ARTEL_OK && g->place[value].text;
-    return is && g->place[value].text->row.dtype == ARTEL_DTYPE_STRING;
-}
-
 artel_value artel__texts_argument(artel_graph *g, int argument, artel__value_id input, const char *name)
 {
     if (input < 0) return ARTEL_NO_VALUE;
@@ -371,7 +365,16 @@ artel_status artel__texts_finish(artel_function *f, artel_graph *g)
     return list_results(f, g);
 }
 
-/* -- as text -- */
+/* -- what there is, as text too -- */
+
+void artel__function_describe(const artel_function *f, int output, artel_dtype *dtype, artel_shape *shape, bool *rows)
+{
+    const artel__text_value *text = f->output[output].text;
+    const artel__value *value = text ? NULL : &f->graph.value[f->graph.kept[f->output[output].kept]];
+    *dtype = text ? text->row.dtype : value->dtype;
+    *shape = text ? text->row.shape : value->shape;
+    *rows = text ? text->rows : value->domain == ARTEL__DOMAIN_ROW;
+}
 
 static int number_of(const artel_function *f, const artel__text_value *wanted)
 {
@@ -419,5 +422,5 @@ void artel__texts_dump(const artel_function *f, artel__text *out)
         artel__text_append(out, "\n");
     }
     for (const artel__text_write *w = f->texts->write; w; w = w->next)
-        artel__text_printf(out, "write %s: %d\n", artel_variable_name(w->variable), number_of(f, w->value));
+        artel__text_printf(out, "write %s: %d\n", artel__words_name(w->variable->words), number_of(f, w->value));
 }

@@ -83,10 +83,26 @@ artel__text_value *artel__text_known(artel_graph *graph, artel__value_id id);
 /* The same of any value; one that the graph computes becomes late. NULL after a failure. */
 artel__text_value *artel__text_operand(artel_graph *graph, artel_value value);
 /* Whether somebody makes it after the graph. */
+/* Whether a value is strings. */
+static inline bool artel__texts_is(const artel_graph *graph, artel_value value)
+{
+    bool is = graph->texts && value >= 0 && value < graph->places && graph->graph->status == ARTEL_OK;
+    return is && graph->place[value].text && graph->place[value].text->row.dtype == ARTEL_DTYPE_STRING;
+}
+bool artel__texts_feed(artel_graph *graph, artel__place *place); /* of artel__graph_texts */
 bool artel__text_any_late(artel__text_value *const *values, int count);
 /* What a program of one function makes of a value; takes `held`, which its settings lie in. NULL after a failure. */
 artel__text_value *artel__texts_program(artel_graph *graph, const artel__program *program, artel__text_value *in,
                                         const char *name, json_t *held);
+
+/* text_mover.c: functions on numbers that stand for strings, under the strategy's `moves`: made of a step with its
+ * operands, which learns how many results there are; run as artel__function_execute(); ended. */
+typedef struct artel__text_mover {
+    artel_status (*make)(artel_strategy *strategy, artel__text_step *step, int *results);
+    artel_status (*run)(artel_function *function, const artel_array *in, const artel_array *out, int64_t rows);
+    void (*drop)(artel_function *function);
+} artel__text_mover;
+extern const artel__text_mover artel__text_moving;
 
 /* -- texts_run.c: sinks of steps -- */
 

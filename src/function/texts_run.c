@@ -3,7 +3,6 @@
  * and variables of strings. See texts.h. */
 #include <string.h>
 
-#include "function/direct.h"
 #include "function/texts.h"
 
 int64_t artel__text_count(const artel__text_value *v, int64_t rows)
@@ -131,7 +130,7 @@ void artel__texts_close(artel_function *f)
 void artel__texts_end(artel_function *f)
 {
     for (artel__text_step *s = f->texts ? f->texts->step : NULL; s; s = s->next) {
-        if (s->function) artel__function_drop(s->function);
+        if (s->function) artel__text_moving.drop(s->function);
         s->function = NULL;
         json_decref(s->json);
         s->json = NULL;
