@@ -441,7 +441,7 @@ artel_status artel__texts_begin(artel_graph *graph, const artel__model *model, c
                                 const artel__tensor *in, artel__ahead *ahead);
 bool artel__texts_output(artel_graph *graph, artel_value value, artel__function_output *out);
 artel_status artel__texts_finish(artel_function *function, artel_graph *graph);
-/* Whether it computes with text; whether rows meet in it; what it does, as text. */
+/* Whether it computes with text; whether rows meet in it. texts_dump.c: what it does, as text. */
 bool artel__texts_any(const artel_function *function);
 bool artel__texts_cross(const artel_function *function);
 void artel__texts_dump(const artel_function *function, artel__text *out);
