@@ -20,16 +20,40 @@ static int failed(artel_graph *g, artel_status status)
 
 /* -- layers of words -- */
 
-/* A model of a layer alone, which ends with the strategy. */
-static artel_status make_model(artel_graph *g, const char *class_name, const char *settings, const artel_shape *row,
-                               artel__adopted **out)
+/* A layer on an input for each value; the first failure is kept by the builder. */
+static artel_status build_layer(artel_graph *g, const char *class_name, const char *settings, const artel_value *inputs,
+                                int count, artel_builder **out, artel_tensor *made)
 {
-    artel_builder *builder;
+    artel_tensor in[ARTEL__ROW_INPUTS];
+    ARTEL_TRY(artel_functional_create(g->ctx, NULL, out));
+    for (int i = 0; i < count; i++) {
+        artel_dtype dtype;
+        artel_shape shape;
+        ARTEL_TRY(artel_graph_describe(g, inputs[i], &dtype, &shape, NULL));
+        ARTEL_TRY(artel_input(*out, NULL, dtype, &shape, &in[i]));
+    }
+    return artel_apply(*out, class_name, settings, in, count, made);
+}
+
+/* A model of a layer alone, which ends with the strategy. */
+static artel_status make_model(artel_graph *g, const char *class_name, const char *settings, const artel_value *inputs,
+                               int count, artel__adopted **out)
+{
+    artel_builder *builder = NULL;
+    artel_tensor last;
+    const artel_shape *row = &g->place[inputs[0]].shape;
     artel__adopted *made = artel__arena_alloc(&g->strategy->arena, 1, sizeof *made);
     if (!made) return ARTEL_ERROR_NO_MEMORY;
-    ARTEL_TRY(artel_sequential_create(g->ctx, NULL, ARTEL_DTYPE_STRING, row, &builder));
-    (void)artel_layer_add(builder, class_name, settings);
-    ARTEL_TRY(artel_sequential_finish(builder, &made->model));
+    if (count == 1) {
+        ARTEL_TRY(artel_sequential_create(g->ctx, NULL, ARTEL_DTYPE_STRING, row, &builder));
+        (void)artel_layer_add(builder, class_name, settings);
+        ARTEL_TRY(artel_sequential_finish(builder, &made->model));
+    } else {
+        artel_status status = build_layer(g, class_name, settings, inputs, count, &builder, &last);
+        if (status < 0) artel_builder_destroy(builder);
+        ARTEL_TRY(status);
+        ARTEL_TRY(artel_functional_finish(builder, &last, 1, &made->model));
+    }
     made->next = g->strategy->text_layer;
     g->strategy->text_layer = made;
     if (made->model->nn->variables->count > 0)
@@ -43,12 +67,12 @@ static int call_layer(artel_graph *g, const char *class_name, const char *settin
                       int count, artel_value *outputs)
 {
     artel__adopted *made = NULL;
-    if (count != 1) {
-        artel__graph_refuse(g, ARTEL_ERROR_UNSUPPORTED, class_name, "call a model that takes them",
-                            "a layer of text is an operation on one argument, and was given %d", count);
+    if (count > ARTEL__ROW_INPUTS) {
+        artel__graph_refuse(g, ARTEL_ERROR_UNSUPPORTED, class_name, "cross fewer of them",
+                            "a layer of text takes at most %d values, and was given %d", ARTEL__ROW_INPUTS, count);
         return g->graph->status;
     }
-    artel_status status = make_model(g, class_name, settings, &g->place[inputs[0]].shape, &made);
+    artel_status status = make_model(g, class_name, settings, inputs, count, &made);
     if (status == ARTEL_OK) status = artel__graph_call_model(g, made, inputs, outputs);
     return status < 0 ? failed(g, status) : 1;
 }

@@ -366,7 +366,7 @@ static void test_layers_as_operations(void **state)
         if (round == 1) api_ok(s.ctx, artel_functions_save(strategy, &made, 1, path));
         f.output_count = 1;
         static const char *const wrong[][2] = {
-            {"Dense", "holds strings"}, {"exp", "numbers"}, {"HashedCrossing", "one argument"}};
+            {"Dense", "holds strings"}, {"exp", "numbers"}, {"HashedCrossing", "num_bins"}};
         for (int i = 0; i < 3 && round == 0; i++) {
             artel_status status =
                 artel_function_create(strategy, &f, trace_no_layer, (void *)(uintptr_t)wrong[i][0], &made);

@@ -218,7 +218,7 @@ NAMES = text("cat", "dog", "k\u00e4fer")
 VOCABULARY = ["film good", "good", "b\u00c4d"]
 lookup = L.StringLookup(vocabulary=VOCABULARY)
 inverse = L.StringLookup(vocabulary=[n.decode() for n in NAMES], invert=True, num_oov_indices=1)
-hashing = L.Hashing(9)
+hashing, crossing = L.Hashing(9), L.HashedCrossing(20)
 a, s = Argument, lambda values: Argument(values, True)
 
 ROWS_OF_TESTS = [
@@ -270,6 +270,8 @@ ROWS_OF_TESTS = [
     Row("variables", [a(SCORES)], lambda g, x: [g("take", g.variable("classes"), g("argmax", x, axis=-1), axis=0), g.variable("classes"), g("add", x, g.variable("bias")),
                                                 *([] if g.assign("classes", g("string_upper", g.variable("classes"))) else [])],
         lambda x: [tf.gather(NAMES, tf.argmax(x, -1)), NAMES, x + 1], {"classes": NAMES, "bias": np.float32([1, 1, 1])}),
+    Row("a cross of columns", [a(W), a(text("a", "b", "", "a", "b")), a(COUNTS)], lambda g, x, y, n: [g("HashedCrossing", g("string_lower", x), y, num_bins=20), g("HashedCrossing", y, n, num_bins=20)],
+        lambda x, y, n: [np.asarray(crossing((tf.strings.lower(x), y)), "int32"), np.asarray(crossing((y, tf.cast(n, tf.int64))), "int32")]),
     Row("hashing of what was made", [a(W)], lambda g, x: [g("Hashing", g("string_regex_replace", x, pattern="[^a-z]", rewrite=""), num_bins=9)],
         lambda x: [np.asarray(hashing(tf.strings.regex_replace(x, "[^a-z]", "")), "int32")]),
 ]
