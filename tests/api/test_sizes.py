@@ -14,7 +14,7 @@ from api.scene import Scene, headers, lib, run_cases, text_of
 
 PAGE = 4096
 UNSUPPORTED = -4
-LENT = {"artel_estimator_input"}  # made by the library, for a function of the program's
+LENT = {"artel_estimator_input", "artel_value_context"}  # made by the library, for a function of the program's
 # Structs that a struct points to: which function takes that, the field, the field that counts them, and values for a good one.
 INNER = {"artel_exporter": ("artel_estimator_evaluate", "artel_eval_spec", "exporters", "exporter_count"),
          "artel_strategy_options": ("artel_estimator_create", "artel_estimator_options", "strategy", None)}
