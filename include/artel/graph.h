@@ -160,6 +160,15 @@ ARTEL_API void artel_graph_assign(artel_graph *graph, artel_variable *variable, 
  * takes such only from replicas). */
 ARTEL_API void artel_graph_assign_add(artel_graph *graph, artel_variable *variable, artel_value value);
 ARTEL_API void artel_graph_assign_sub(artel_graph *graph, artel_variable *variable, artel_value value);
+/* Rows are added to, or taken from, rows of a variable: each row of the batch says a place on its first axis (int32,
+ * one number) and brings what is to be there (of the variable's shape without that axis, and its element type). Those
+ * that name the same place all count, once each, whatever the aggregation. A place that there is not fails the run.
+ * Errors: those of artel_graph_assign(); ARTEL_ERROR_INVALID (shared values, other types or shapes, a variable
+ * "on_read", which TensorFlow refuses, too). */
+ARTEL_API void artel_graph_scatter_add(artel_graph *graph, artel_variable *variable, artel_value places,
+                                       artel_value rows);
+ARTEL_API void artel_graph_scatter_sub(artel_graph *graph, artel_variable *variable, artel_value places,
+                                       artel_value rows);
 /* A step of an optimizer with a gradient (shared, of the variable's shape; or ARTEL_NO_VALUE, which leaves it alone)
  * for each of its variables, in their order; then the variables' constraints. A function may step several optimizers,
  * each once, and none of a variable of another; over parameter servers and in sessions one. Of an optimizer that scales

@@ -275,6 +275,16 @@ static artel_status trace_other_shape(void *user, artel_graph *g, const artel_va
     return artel_graph_status(g);
 }
 
+static artel_status trace_scattered(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    parts *p = user;
+    artel_value sum = artel_graph_op(g, "sum", in, 1, "{\"axis\": 1}"),
+                place = artel_graph_op(g, "zeros_like", &sum, 1, "{\"dtype\": \"int32\"}");
+    out[0] = in[0];
+    (p->kind == ADD ? artel_graph_scatter_add : artel_graph_scatter_sub)(g, p->variable[1], place, sum);
+    return artel_graph_status(g);
+}
+
 static void refuse_parts(parts *p)
 {
     artel_function *f;
@@ -283,6 +293,8 @@ static void refuse_parts(parts *p)
         api_refused(p->stage.ctx, rows_make(&p->stage, trace_shared_part, 1, false, &f), ARTEL_ERROR_INVALID,
                     "on_read");
         assert_string_equal(artel_context_error(p->stage.ctx)->where, "sum");
+        api_refused(p->stage.ctx, rows_make(&p->stage, trace_scattered, 1, false, &f), ARTEL_ERROR_INVALID, "on_read");
+        assert_string_equal(artel_context_error(p->stage.ctx)->where, "mean");
         api_refused(p->stage.ctx, rows_make(&p->stage, trace_other_shape, 1, false, &f), ARTEL_ERROR_INVALID, "mean");
     }
     api_refused(p->stage.ctx, artel_optimizer_create(p->stage.strategy, "sgd", &p->variable[2], 1, &optimizer),

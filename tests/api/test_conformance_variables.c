@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timeout: 120 */
 /* Rows of tf.distribute's variables that have no function of their own here, by what docs/tf-distribute.md names in
- * their place, under every strategy (as test_conformance.c): VA5 scattered writes are computed and assigned, VA6 a
- * variable is one handle for all replicas, VA8 a variable lies where another one does by its place in a session. And
- * values of float64 (ST9). */
+ * their place, under every strategy (as test_conformance.c): VA5 scattered writes, those that have no call are computed
+ * and assigned, VA6 a variable is one handle for all replicas, VA8 a variable lies where another one does by its place
+ * in a session. And values of float64 (ST9). */
 #include "api/help_conformance.h"
 
 #include <math.h>
@@ -17,6 +17,8 @@ enum {
 };
 
 typedef enum kind {
+    CALL_ADD, /* by the call of that name; the others are computed and assigned */
+    CALL_SUB,
     SCATTER_ADD,
     SCATTER_SUB,
     SCATTER_MUL, /* from here on each place is written once */
@@ -67,6 +69,11 @@ static artel_value op(artel_graph *g, const char *name, artel_value x, const cha
 static artel_status trace_scatter(void *user, artel_graph *g, const artel_value *in, artel_value *out)
 {
     const stage *s = user;
+    if (s->kind <= CALL_SUB) {
+        out[0] = artel_graph_variable(g, s->table);
+        (s->kind == CALL_ADD ? artel_graph_scatter_add : artel_graph_scatter_sub)(g, s->table, in[0], in[1]);
+        return artel_graph_status(g);
+    }
     artel_value old = artel_graph_variable(g, s->table), one = artel_graph_number(g, 1),
                 none = artel_graph_number(g, 0);
     artel_value place = op(g, "one_hot", in[0], "{\"num_classes\": 6}");
@@ -78,7 +85,8 @@ static artel_status trace_scatter(void *user, artel_graph *g, const artel_value 
     artel_value written = artel_graph_binary(g, "greater", any, none);
     artel_value other = s->kind == SCATTER_MUL || s->kind == SCATTER_DIV ? one : old;
     artel_value value = artel_graph_op(g, "where", (artel_value[]){written, sum, other}, 3, NULL);
-    static const char *const with[KINDS] = {"add", "subtract", "multiply", "divide", "minimum", "maximum", NULL};
+    static const char *const with[KINDS] = {NULL,     NULL,      "add",     "subtract", "multiply",
+                                            "divide", "minimum", "maximum", NULL};
     if (s->kind <= SCATTER_SUB) value = sum;
     if (with[s->kind]) value = artel_graph_binary(g, with[s->kind], old, value);
     artel_graph_assign(g, s->table, value);
@@ -89,7 +97,9 @@ static artel_status trace_scatter(void *user, artel_graph *g, const artel_value 
 static float written(kind k, float old, float by)
 {
     switch (k) {
+    case CALL_ADD:
     case SCATTER_ADD: return old + by;
+    case CALL_SUB:
     case SCATTER_SUB: return old - by;
     case SCATTER_MUL: return old * by;
     case SCATTER_DIV: return old / by;
@@ -97,6 +107,28 @@ static float written(kind k, float old, float by)
     case SCATTER_MAX: return old > by ? old : by;
     default: return by;
     }
+}
+
+/* A place that is none: nothing is written. */
+static void refuse_place(stage *s, artel_function *function)
+{
+    int32_t place = ROWS;
+    float by[WIDTH] = {1, 1}, before[ROWS * WIDTH];
+    const artel_array in[2] = {{ARTEL_DTYPE_INT32, {1, {1}}, &place}, {ARTEL_DTYPE_FLOAT32, {2, {1, WIDTH}}, by}},
+                      out = {.dtype = ARTEL_DTYPE_FLOAT32, .data = before};
+    api_refused(s->ctx, artel_function_run(function, in, 2, &out, 1), ARTEL_ERROR_INVALID, "index 6");
+}
+
+/* What is no row of the table, and no place in it. */
+static artel_status trace_unfit(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    const stage *s = user;
+    out[0] = in[1];
+    if (s->kind == CALL_ADD)
+        artel_graph_scatter_add(g, s->table, in[0], op(g, "sum", in[1], "{\"axis\": 1}"));
+    else
+        artel_graph_scatter_sub(g, s->table, op(g, "cast", in[0], "{\"dtype\": \"float32\"}"), in[1]);
+    return artel_graph_status(g);
 }
 
 static void scatter(const conformance_form *f, kind k)
@@ -113,6 +145,9 @@ static void scatter(const conformance_form *f, kind k)
     o.arguments = arguments;
     o.argument_count = 2;
     o.output_count = 1;
+    if (k <= CALL_SUB)
+        api_refused(s.ctx, artel_function_create(s.on.strategy, &o, trace_unfit, &s, &function), ARTEL_ERROR_INVALID,
+                    "table");
     api_ok(s.ctx, artel_function_create(s.on.strategy, &o, trace_scatter, &s, &function));
     for (int i = 0; i < BATCH * WIDTH; i++) by[i] = (float)(1 << i % 4) * (i % 3 ? 1 : -1);
     for (int i = 0; i < ROWS * WIDTH; i++) expected[i] = start_of(i);
@@ -127,6 +162,7 @@ static void scatter(const conformance_form *f, kind k)
         end(&s);
         return;
     }
+    if (k <= CALL_SUB && !f->together && !f->device) refuse_place(&s, function);
     api_ok(s.ctx, conformance_run(&s.on, function, in, 2, &out, 1));
     api_ok(s.ctx, artel_variable_read(s.table, got, ROWS * WIDTH));
     for (int i = 0; i < ROWS * WIDTH; i++) {
