@@ -25,7 +25,7 @@ typedef struct artel_watch_options {
     double start_delay_secs;      /* before the first look; 0 */
     double min_interval_secs;     /* from giving one to giving the next, at least; 0 */
     double timeout_secs;          /* how long one is waited for; -1: for ever. 0: there is one look */
-    int64_t most;                 /* ends after so many; 0: any number */
+    int64_t max_checkpoints;      /* ends after so many; 0: any number */
     bool ignore_end;              /* goes on when the run has said that it has finished, which ends the watch else */
     artel_watch_over_fn *is_over; /* NULL: a time-out ends the watch */
     void *user;                   /* of is_over */

@@ -15,7 +15,7 @@ _IsOver = ctypes.CFUNCTYPE(_b, _p)
 
 
 # artel_watch_options
-class _Options(ctypes.Structure): _fields_ = [("struct_size", _z), ("start_delay_secs", _d), ("min_interval_secs", _d), ("timeout_secs", _d), ("most", _l),
+class _Options(ctypes.Structure): _fields_ = [("struct_size", _z), ("start_delay_secs", _d), ("min_interval_secs", _d), ("timeout_secs", _d), ("max_checkpoints", _l),
         ("ignore_end", _b), ("is_over", _p), ("user", _p)]
 class _Info(ctypes.Structure): _fields_ = [("step", _l), ("epoch", _l), ("finished", _b)]  # artel_checkpoint_info
 
@@ -35,7 +35,7 @@ def checkpoints(directory: str, min_interval_secs: float = 0, timeout: Optional[
 
     call = _IsOver(is_over)
     options = _Options(struct_size=ctypes.sizeof(_Options), min_interval_secs=min_interval_secs, timeout_secs=-1 if timeout is None else timeout,
-                       most=most, ignore_end=ignore_end, is_over=ctypes.cast(call, _p) if timeout_fn else None)
+                       max_checkpoints=most, ignore_end=ignore_end, is_over=ctypes.cast(call, _p) if timeout_fn else None)
     context.check(_lib.artel_watch_create(context.handle, _text(directory), ctypes.byref(options), ctypes.byref(handle)))
     try:
         while True:

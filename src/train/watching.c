@@ -16,7 +16,7 @@ static const artel__range ranges[] = {
     {".start_delay_secs", ARTEL__RANGE_DOUBLE, OPTION(start_delay_secs), 0, 1e9, NULL},
     {".min_interval_secs", ARTEL__RANGE_DOUBLE, OPTION(min_interval_secs), 0, 1e9, NULL},
     {".timeout_secs", ARTEL__RANGE_DOUBLE, OPTION(timeout_secs), -1, 1e9, "give seconds, or -1 to wait for ever"},
-    {".most", ARTEL__RANGE_INT64, OPTION(most), 0, 1e15, NULL},
+    {".max_checkpoints", ARTEL__RANGE_INT64, OPTION(max_checkpoints), 0, 1e15, NULL},
     {.name = NULL}};
 static const artel__options_kind kind = {"watch options", "begin with ARTEL_WATCH_OPTIONS_INIT",
                                          sizeof(artel_watch_options), ranges};
@@ -67,7 +67,7 @@ static artel__watch loop_of(artel_watch *w)
                           .start_delay = o->start_delay_secs,
                           .throttle = o->min_interval_secs,
                           .timeout = o->timeout_secs,
-                          .most = o->most,
+                          .most = o->max_checkpoints,
                           .found = {.step = -1}};
 }
 

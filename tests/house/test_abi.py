@@ -15,7 +15,7 @@ from api.header import Headers
 SOURCE = pathlib.Path(os.environ["ARTEL_SOURCE"])
 RECORD = SOURCE / "tests/golden/abi.txt"
 # What the library makes and lends to a function of the program's may grow at its end, too (docs/c-api.md).
-LENT = {"artel_event", "artel_value_context", "artel_estimator_batch", "artel_estimator_spec", "artel_estimator_input", "artel_all_reduce_group", "artel_optimizer_update"}
+LENT = {"artel_event", "artel_value_context", "artel_estimator_batch", "artel_estimator_spec", "artel_estimator_moment", "artel_estimator_input", "artel_all_reduce_group", "artel_optimizer_update"}
 
 
 def written(field):
