@@ -11,8 +11,10 @@
 #include <jansson.h>
 
 #include "artel/cluster.h"
+#include "artel/hooks.h"
 #include "artel/saved.h"
 #include "artel/trainer.h"
+#include "artel/watch.h"
 #include "base/context.h"
 #include "help_session.h"
 #include "keras/model.h"
@@ -51,6 +53,61 @@ static artel_status use_session(session_program *p, const char *file)
     artel_status status = artel_session_create(p->strategy, &o, &p->session);
     if (status == ARTEL_OK) status = session_step(p, 0, &loss, NULL);
     if (status == ARTEL_OK && !artel_session_explain(p->session, p->step)[0]) status = ARTEL_ERROR_NO_MEMORY;
+    artel_session_destroy(p->session);
+    p->session = NULL;
+    return status;
+}
+
+static artel_status one_step(void *user, int64_t unit)
+{
+    float loss;
+    return session_step(user, (int)unit, &loss, NULL);
+}
+
+static artel_status make_hooks(session_program *p, artel_hook *hook[3])
+{
+    static const int outputs[] = {1};
+    artel_hook_options o = ARTEL_HOOK_OPTIONS_INIT;
+    o.outputs = outputs;
+    o.count = 1;
+    artel_status status = artel_hook_logging(p->step, &o, &hook[0]);
+    if (status == ARTEL_OK) status = artel_hook_nan(p->step, 1, false, &hook[1]);
+    return status == ARTEL_OK ? artel_hook_stop_at_step(p->ctx, 1, 0, &hook[2]) : status;
+}
+
+/* What a watch finds, and that it has ended. */
+static artel_status look(session_program *p, const char *folder)
+{
+    artel_watch *watch = NULL;
+    artel_watch_options o = ARTEL_WATCH_OPTIONS_INIT;
+    o.max_checkpoints = 1;
+    artel_status status = artel_watch_create(p->ctx, folder, &o, &watch);
+    if (status == ARTEL_OK) status = artel_watch_next(watch);
+    if (status == ARTEL_OK) assert_int_equal(artel_watch_next(watch), ARTEL_AGAIN);
+    artel_watch_destroy(watch);
+    return status;
+}
+
+/* A monitored session with hooks, and its checkpoint from beside it. */
+static artel_status use_hooks(session_program *p, const char *file)
+{
+    static const char *const names[] = {"/job:worker/task:0", "/job:worker/task:1"};
+    static int number;
+    char folder[128];
+    artel_hook *hook[3] = {NULL};
+    artel_session_options o = ARTEL_SESSION_OPTIONS_INIT;
+    artel_monitor_options m = ARTEL_MONITOR_OPTIONS_INIT;
+    snprintf(folder, sizeof folder, "%s-%d", file, number++); /* a checkpoint that is there would leave nothing to do */
+    o.tasks = names;
+    o.task_count = 2;
+    m.directory = folder;
+    m.hooks = hook;
+    m.hook_count = 3;
+    artel_status status = artel_session_create(p->strategy, &o, &p->session);
+    if (status == ARTEL_OK) status = make_hooks(p, hook);
+    if (status == ARTEL_OK) status = artel_session_monitor(p->session, &m, 9, one_step, p);
+    if (status == ARTEL_OK) status = look(p, folder);
+    for (int i = 0; i < 3; i++) artel_hook_destroy(hook[i]);
     artel_session_destroy(p->session);
     p->session = NULL;
     return status;
@@ -107,7 +164,12 @@ static void saved(void **state)
 
 static void sessions(void **state)
 {
+    char folder[64], file[96];
     (void)state;
+    api_folder_make(folder);
+    snprintf(file, sizeof file, "%s/run", folder);
+    try_all(use_hooks, file);
+    api_folder_remove(folder);
     try_all(use_session, "");
 }
 

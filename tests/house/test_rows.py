@@ -10,7 +10,7 @@ import sys
 
 TESTS = pathlib.Path(os.environ["ARTEL_SOURCE"]) / "tests"
 ROOMS = ("api", "cli", "coll", "data", "examples", "ps", "service", "strategy", "train")
-ROWS = ["ST%d" % i for i in range(1, 14)] + ["VA%d" % i for i in range(1, 10)] + ["GS%d" % i for i in (1, 2, 3, 4, 5, 6, 7, 8, 10)]
+ROWS = ["ST%d" % i for i in range(1, 14)] + ["VA%d" % i for i in range(1, 10)] + ["GS%d" % i for i in (1, 2, 3, 4, 5, 6, 7, 8, 10, 11)]
 ROWS += ["PS%d" % i for i in range(1, 22)] + ["SG4", "SG5", "SG6", "KE3", "KE5", "PF6"]
 ROWS += ["CD%d" % i for i in (2, 3, 4, 5, 12, 13)] + ["IN%d" % i for i in range(1, 12)] + ["DS%d" % i for i in range(1, 8)]
 
