@@ -476,6 +476,14 @@ static artel_status coordinate(coordinator *c, const artel__service *s)
     return say_end(c, s);
 }
 
+/* A callback, a file: whoever starts the chief again meets it again. But it is not for one to say that has been
+ * replaced.
+ */
+static void end_job(const coordinator *c, const artel__service *s, artel_status status)
+{
+    if (c->met && artel__fit_confirm(c->fit) == ARTEL_OK) artel__service_fail_job(s, status);
+}
+
 artel_status artel__coordinate(artel__service *s, void *user)
 {
     coordinator *c = user;
@@ -487,7 +495,7 @@ artel_status artel__coordinate(artel__service *s, void *user)
         c->client[r].since_ns = artel__now_ns();
     }
     artel_status status = coordinate(c, s);
-    if (c->met) artel__service_fail_job(s, status); /* a callback, a file: whoever starts it again meets it again */
+    if (status < 0) end_job(c, s, status);
     for (int r = 0; r < s->seat.ranks; r++) {
         for (int t = 0; t < ARTEL__MOST_TICKETS; t++) {
             artel__lane_withdraw(&c->client[r].lane, &c->client[r].held[t].call);
