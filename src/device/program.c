@@ -163,6 +163,7 @@ static artel_status find_places(artel__program *g)
         while (r < g->replicas && p->device[g->device[r]] != list.addressable_devices[i]) r++;
         g->place[i] = r;
         all = r < g->replicas;
+        for (int k = 0; k < i; k++) all = all && g->place[k] != r; /* two on one device would overwrite each other */
     }
     if (all) return ARTEL_OK;
     return artel__fail(p->ctx, ARTEL_ERROR_UNSUPPORTED, g->name, "use one device",
