@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timeout: 120 */
 /* A loop by hand, saved and taken up on other replicas: five units and five more are ten. On processors beside XLA's
- * plug-in for the CPU, where it is installed, likewise, near the same loop on processors. */
+ * plug-in for the CPU, and in the fast class of four devices, where it is installed, likewise, near the same loop on
+ * processors. */
 #include <math.h>
 
 #include "api/help_api.h"
@@ -47,6 +48,7 @@ static float loop(artel_context *ctx, const char *folder, int replicas, const ch
     o.replicas = replicas;
     o.device = device;
     o.allow_mixed_arithmetic = device != NULL;
+    o.device_reduce = replicas > 3 ? "fast" : NULL;
     api_ok(ctx, artel_strategy_create(ctx, &o, &strategy));
     v.name = "w";
     api_ok(ctx, artel_variable_create(strategy, &v, &p.w));
@@ -89,19 +91,21 @@ static bool has_plugin(artel_context *ctx)
     return has;
 }
 
-static void test_mixed(void **state)
+static void test_devices(void **state)
 {
-    static const char *const device[] = {"cpu,cpu:xla:0", "cpu:xla:0,cpu"};
+    static const char *const device[] = {"cpu,cpu:xla:0", "cpu:xla:0*3,cpu",
+                                         "cpu:xla:0,cpu:xla:1,cpu:xla:2,cpu:xla:3"}; /* the last: sums by the plug-in */
+    static const int replicas[] = {2, 2, 4};
     artel_context *ctx = api_context();
     (void)state;
-    for (int i = 0; i < 2 && has_plugin(ctx); i++) {
+    for (int i = 0; i < 3 && has_plugin(ctx); i++) {
         char whole[64], parts[64], cores[64];
         api_folder_make(whole);
         api_folder_make(parts);
         api_folder_make(cores);
-        float truth = loop(ctx, whole, 2, device[i], 10), rest, near = loop(ctx, cores, 2, NULL, 10);
-        loop(ctx, parts, 2, device[i], 5);
-        rest = loop(ctx, parts, 2, device[i], 10);
+        float truth = loop(ctx, whole, replicas[i], device[i], 10), rest, near = loop(ctx, cores, 2, NULL, 10);
+        loop(ctx, parts, replicas[i], device[i], 5);
+        rest = loop(ctx, parts, replicas[i], device[i], 10);
         assert_memory_equal(&rest, &truth, sizeof truth);
         assert_true(fabsf(near - truth) < 1e-5F);
         api_folder_remove(whole);
@@ -131,7 +135,7 @@ static void test_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_loop_by_hand), cmocka_unit_test(test_mixed),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_loop_by_hand), cmocka_unit_test(test_devices),
                                        cmocka_unit_test(test_refused)};
     setenv("TF_CPP_MIN_LOG_LEVEL", "3", 0);
     return cmocka_run_group_tests(tests, NULL, NULL);
