@@ -152,12 +152,6 @@ artel_status artel__service_await(const artel__service *s, const char *whom)
     return ARTEL_AGAIN;
 }
 
-void artel__service_fail_job(const artel__service *s, artel_status status)
-{
-    bool asked = status == ARTEL_ERROR_CANCELLED || status == ARTEL_ERROR_PREEMPTED;
-    if (status < 0 && !asked) artel__mesh_fail(s->cluster, true, status);
-}
-
 void artel__service_is_whole(const artel__service *s)
 {
     s->fit->job.missed_since = 0;

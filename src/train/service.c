@@ -191,3 +191,9 @@ artel_status artel__service_wait_for(const artel__service *s, int rank, int64_t 
     snprintf(what, sizeof what, "an answer of %s", artel__mesh_title(s->cluster, s->task[rank]));
     return artel__service_wait_till(s, what, since);
 }
+
+void artel__service_fail_job(const artel__service *s, artel_status status)
+{
+    bool asked = status == ARTEL_ERROR_CANCELLED || status == ARTEL_ERROR_PREEMPTED;
+    if (status < 0 && !asked) artel__mesh_fail(s->cluster, true, status);
+}
