@@ -369,6 +369,22 @@ artel_status artel__step_programs_compile(artel__device_executable *x, artel__st
     return compile_list(x, list, count, false);
 }
 
+/* Puts programs of different texts first, and says how many they are: blocks of a model that are alike have the same
+ * programs, and two threads would make one of them twice. */
+static int put_different_first(artel__step_program **list, int count)
+{
+    int different = 0;
+    for (int i = 0; i < count; i++) {
+        artel__step_program *p = list[i];
+        bool met = false;
+        for (int k = 0; k < different && !met; k++) met = memcmp(list[k]->key, p->key, sizeof p->key) == 0;
+        if (met) continue;
+        list[i] = list[different];
+        list[different++] = p;
+    }
+    return different;
+}
+
 /* Nothing has begun that could be lost; among tasks whoever is asked to leave says so first. */
 static artel_status compile_all(artel__device_executable *x)
 {
@@ -382,7 +398,10 @@ static artel_status compile_all(artel__device_executable *x)
         bool other = p->part == ARTEL__PART_COMMON || p->part == ARTEL__PART_ROWS || p->part == ARTEL__PART_COMBINE;
         if (!other || !whole || !x->grouped[p->stage]) list[count++] = p;
     }
-    return compile_list(x, list, count, !x->options.across);
+    int different = put_different_first(list, count);
+    ARTEL_TRY(compile_list(x, list, different, !x->options.across));
+    for (int i = different; i < count; i++) ARTEL_TRY(compile(x, list[i]));
+    return ARTEL_OK;
 }
 
 /* -- what all replicas need -- */
