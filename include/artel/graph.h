@@ -2,10 +2,13 @@
 /* Graphs as they are traced: values, operations, models, gradients, assignments.
  *
  * A graph exists while a function is traced (artel/strategy.h): a C function is called once, adds what is to be
- * computed, and is not called again. A value is one of two kinds: rows    one entry for each row of the batch. Its
- * first axis is the batch, as in Keras; shapes here leave it out. Replicas hold rows of their own. Operations keep rows
- * apart. shared  the same bits on every replica: variables, constants, reduced values and what is computed from these.
- * No batch axis. artel_graph_reduce() makes one number of all rows of all replicas, along the library's one tree of
+ * computed, and is not called again. A value is one of two kinds:
+ * - rows: one entry for each row of the batch. Its first axis is the batch, as in Keras; shapes here leave it out.
+ *   Replicas hold rows of their own. Operations keep rows apart.
+ * - shared: the same bits on every replica: variables, constants, reduced values and what is computed from these. No
+ *   batch axis.
+ *
+ * artel_graph_reduce() makes one number of all rows of all replicas, along the library's one tree of
  * sums: so what a function computes does not depend on the strategy or on how many replicas, threads or tasks there
  * are, to the bit.
  *

@@ -8,9 +8,9 @@
  *   artel_strategy_function(strategy, "step", &function) ... artel_function_run()
  *       as if it had been traced here
  *
- * A function is kept as the calls of artel/graph.h that it was traced into, and is traced
- * again from these. So a loaded function gives the bits of the saved one, goes on learning, runs under every strategy
- * but parameter-server, and may be loaded by later versions.
+ * A function is kept as the calls of artel/graph.h that it was traced into, and is traced again from these. So a loaded
+ * function gives the bits of the saved one, goes on learning, runs under every strategy but parameter-server, and may
+ * be loaded by later versions.
  *
  * A file is a zip archive: functions.json, values.bin (elements, little-endian), digest (SHA-256 of both). It is data,
  * and never code: everything in it is checked as calls of a program are. Operations, layers and losses of a program's
