@@ -113,11 +113,11 @@ ARTEL_API bool artel_strategy_writes(const artel_strategy *strategy);
 typedef struct artel_variable_options {
     size_t struct_size;
     const char *name; /* unique in the strategy, dots and slashes being the same; at most 1000 bytes of UTF-8; copied */
-    artel_dtype dtype;   /* float32, float64; string: outside of graphs (docs/functions.md) */
+    artel_dtype dtype;   /* float32, float64, int32, bool; string: outside of graphs (docs/functions.md) */
     artel_shape shape;   /* a scalar unless set */
     const void *initial; /* elements in row-major order (artel_string), copied; NULL: what `initializer` says, or "" */
     /* One of Keras' by name, with settings ("random_uniform:maxval=0.1") or as a record, copied; of the strategy's seed
-     * and the number of the variable; NULL: zeros. Drawn in float32. */
+     * and the number of the variable; NULL: zeros. Drawn in float32; not of int32 and bool. */
     const char *initializer;
     /* How rows that a function assigns become the value, as tf.VariableAggregation has it for replicas: "sum" and
      * "mean" over all rows of the global batch, "only_first_replica" its first row, which is the first replica's; NULL,
@@ -146,9 +146,10 @@ static inline artel_variable_options artel_variable_options_init(void)
 /* A mirrored variable: every replica has the same bits, for only what all of them have computed is ever written.
  * Errors: ARTEL_ERROR_INVALID (a name that exists, a shape, an initializer that is none, or beside values,
  * a string that is no UTF-8, an aggregation or a synchronization that is none or of strings, "on_read" without an
- * aggregation), ARTEL_ERROR_UNSUPPORTED (an element type other than float32, float64 and string; float64 over parameter
- * servers; strings in a cluster, or with a byte of 0). Of strings no optimizer takes a variable, and no device
- * (ARTEL_ERROR_UNSUPPORTED). */
+ * aggregation, a mean of int32 or bool, a sum of bool), ARTEL_ERROR_UNSUPPORTED (an element type other than float32,
+ * float64, int32, bool and string; any but float32 over parameter servers; strings in a cluster, or with a byte of 0).
+ * Of strings no optimizer takes a variable, and no device (ARTEL_ERROR_UNSUPPORTED); of int32 and bool no optimizer
+ * does (ARTEL_ERROR_INVALID). */
 ARTEL_API artel_status artel_variable_create(artel_strategy *strategy, const artel_variable_options *options,
                                              artel_variable **out);
 ARTEL_API const char *artel_variable_name(const artel_variable *variable); /* "dense/kernel"; "" for NULL */

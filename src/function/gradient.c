@@ -240,6 +240,15 @@ static bool may_write(artel_graph *g, const artel_variable *variable)
     return g->assigned[variable->index] = true;
 }
 
+/* Whole numbers are added up in float64, and saturate. */
+static artel_value sum_rows(artel_graph *g, const artel_variable *variable, artel_value value)
+{
+    bool whole = g->strategy->variables.item[variable->index].dtype == ARTEL_DTYPE_INT32;
+    if (whole) value = artel_graph_op(g, "cast", &value, 1, "{\"dtype\": \"float64\"}");
+    value = artel_graph_reduce(g, ARTEL_REDUCTION_SUM, value);
+    return whole ? artel_graph_op(g, "cast", &value, 1, "{\"dtype\": \"int32\"}") : value;
+}
+
 /* What rows become, as the variable says; by public calls, which a saved function makes again. */
 static artel_value aggregate(artel_graph *g, const artel_variable *variable, artel_value value)
 {
@@ -249,7 +258,7 @@ static artel_value aggregate(artel_graph *g, const artel_variable *variable, art
     bool rows = false;
     if (how != ARTEL__AGGREGATION_NONE) artel_graph_describe(g, value, NULL, NULL, &rows);
     if (!rows) return value;
-    if (how == ARTEL__AGGREGATION_SUM) return artel_graph_reduce(g, ARTEL_REDUCTION_SUM, value);
+    if (how == ARTEL__AGGREGATION_SUM) return sum_rows(g, variable, value);
     if (how == ARTEL__AGGREGATION_MEAN) return artel_graph_reduce(g, ARTEL_REDUCTION_MEAN, value);
     pair[0] = artel_graph_gather(g, value);
     pair[1] = artel_graph_constant(g, ARTEL_DTYPE_INT32, &(artel_shape){0}, &first);

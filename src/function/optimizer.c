@@ -17,6 +17,10 @@ static artel_status check_variables(artel_strategy *s, artel_variable *const *va
             return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "optimizer", "use variables of this strategy",
                                "variable %d is %s", i, variables[i] ? "another strategy's" : "NULL");
         ARTEL_TRY(artel__words_refuse(variables[i], "optimizers"));
+        artel_dtype dtype = s->variables.item[variables[i]->index].dtype;
+        if (dtype == ARTEL_DTYPE_INT32 || dtype == ARTEL_DTYPE_BOOL)
+            return artel__fail(s->ctx, ARTEL_ERROR_INVALID, artel_variable_name(variables[i]), "assign to it",
+                               "a variable of %s has no gradient", artel_dtype_name(dtype));
         if (variables[i]->joining.synchronization == ARTEL__SYNCHRONIZATION_ON_READ)
             return artel__fail(s->ctx, ARTEL_ERROR_INVALID, artel_variable_name(variables[i]),
                                "leave out its synchronization", "a variable on_read is no weight to be trained");

@@ -176,10 +176,20 @@ static artel_status check_variable(artel_strategy *s, const artel_variable_optio
 {
     ARTEL_TRY(check_name(s, o->name));
     ARTEL_TRY(artel__joining_read(s->ctx, o, joining));
-    if (o->dtype != ARTEL_DTYPE_FLOAT32 && o->dtype != ARTEL_DTYPE_FLOAT64 && o->dtype != ARTEL_DTYPE_STRING)
-        return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, o->name, "use float32 or float64", "a variable of %s",
+    bool whole = o->dtype == ARTEL_DTYPE_INT32 || o->dtype == ARTEL_DTYPE_BOOL;
+    if (o->dtype != ARTEL_DTYPE_FLOAT32 && o->dtype != ARTEL_DTYPE_FLOAT64 && o->dtype != ARTEL_DTYPE_STRING && !whole)
+        return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, o->name,
+                           "use float32, float64, int32 or bool; float64 counts to 2^53", "a variable of %s",
                            artel_dtype_name(o->dtype));
-    if (o->dtype == ARTEL_DTYPE_FLOAT64 && s->servers)
+    if (whole && o->initializer)
+        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, o->name, "give values, or nothing for zeros",
+                           "an initializer draws floats, and the variable is %s", artel_dtype_name(o->dtype));
+    if (joining->aggregation == ARTEL__AGGREGATION_MEAN
+            ? whole
+            : joining->aggregation == ARTEL__AGGREGATION_SUM && o->dtype == ARTEL_DTYPE_BOOL)
+        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, o->name, "use float64", "the %s of rows is no %s",
+                           joining->aggregation == ARTEL__AGGREGATION_SUM ? "sum" : "mean", artel_dtype_name(o->dtype));
+    if (o->dtype != ARTEL_DTYPE_FLOAT32 && o->dtype != ARTEL_DTYPE_STRING && s->servers)
         return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, o->name, "use float32, or another strategy",
                            "parameter servers do not keep variables of %s", artel_dtype_name(o->dtype));
     if (o->shape.rank < 0 || o->shape.rank > ARTEL_MAX_RANK || artel_shape_count(&o->shape) < 1)

@@ -62,6 +62,8 @@ void artel__op_round_variable(artel__graph *graph, artel__value_id variable);
 /* Once the whole step is built: what it writes of variables of 16-bit types is rounded in the end. */
 void artel__op_round_variables(artel__graph *graph);
 /* variable = value. */
+/* Of whole numbers and truth values their bytes (store.c). */
+extern const artel__op_def artel__op_store_def;
 void artel__op_assign(artel__graph *graph, artel__value_id variable, artel__value_id value);
 /* Projection of a variable after the optimizer's step. */
 /* Norms run over the axes [from, to) of the variable's plain shape; for panels these may not reach into the columns. */

@@ -432,7 +432,16 @@ void artel__op_moving_average(artel__graph *graph, artel__value_id variable, art
 void artel__op_assign(artel__graph *graph, artel__value_id variable, artel__value_id value)
 {
     flat_attributes attributes = {.function = ARTEL__FLAT_SCALE, .a = 1.0f, .exact_a = 1};
-    update(graph, &attributes, variable, value);
+    if (graph->status < 0) return;
+    artel_dtype dtype = graph->value[variable].dtype;
+    if (dtype == ARTEL_DTYPE_FLOAT32 || dtype == ARTEL_DTYPE_FLOAT64) {
+        update(graph, &attributes, variable, value);
+        return;
+    }
+    artel__phase phase = graph->phase;
+    graph->phase = ARTEL__PHASE_APPLY;
+    artel__graph_add(graph, &artel__op_store_def, NULL, (artel__value_id[]){variable, value}, 2);
+    graph->phase = phase;
 }
 
 void artel__op_ema(artel__graph *graph, artel__value_id average, artel__value_id value, double momentum, int64_t every,

@@ -419,10 +419,114 @@ static void VA9_metrics(void **state)
     }
 }
 
+/* -- VA1: variables of whole numbers and truth values -- */
+
+typedef struct counted {
+    artel_variable *runs, *positive, *seen; /* int32; int32, the sum of what rows bring; bool [WIDTH] */
+} counted;
+
+/* How many numbers of each row are positive; which columns have had a number above 2. */
+static artel_status trace_counted(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    const counted *c = user;
+    static const int32_t one = 1;
+    artel_value positive = artel_graph_binary(g, "greater", in[0], artel_graph_number(g, 0));
+    positive = artel_graph_op(g, "cast", &positive, 1, "{\"dtype\": \"int32\"}");
+    artel_value largest = artel_graph_reduce(g, ARTEL_REDUCTION_MAX, in[0]),
+                above = artel_graph_binary(g, "greater", largest, artel_graph_number(g, 2));
+    out[0] = artel_graph_variable(g, c->runs); /* before the run */
+    artel_graph_assign_add(g, c->runs, artel_graph_constant(g, ARTEL_DTYPE_INT32, &(artel_shape){0}, &one));
+    artel_graph_assign_add(g, c->positive, artel_graph_op(g, "sum", &positive, 1, "{\"axis\": 1}"));
+    artel_graph_assign(g, c->seen, artel_graph_binary(g, "logical_or", artel_graph_variable(g, c->seen), above));
+    return artel_graph_status(g);
+}
+
+static artel_status add_counted(const rows_stage *s, counted *c)
+{
+    static const int32_t start = 1 << 30;
+    artel_variable_options v = ARTEL_VARIABLE_OPTIONS_INIT;
+    v.name = "runs";
+    v.dtype = ARTEL_DTYPE_INT32;
+    v.initial = &start;
+    artel_status status = artel_variable_create(s->strategy, &v, &c->runs);
+    if (status < 0) return status;
+    v.initial = NULL;
+    v.name = "mean";
+    v.aggregation = "mean";
+    assert_int_equal(artel_variable_create(s->strategy, &v, &c->positive), ARTEL_ERROR_INVALID);
+    v.name = "positive";
+    v.aggregation = "sum";
+    api_ok(s->ctx, artel_variable_create(s->strategy, &v, &c->positive));
+    v.aggregation = NULL;
+    v.name = "seen";
+    v.dtype = ARTEL_DTYPE_BOOL;
+    v.shape = (artel_shape){1, {WIDTH}};
+    return artel_variable_create(s->strategy, &v, &c->seen);
+}
+
+static void check_counted(rows_stage *s, const char *folder, bool again)
+{
+    counted c;
+    artel_function *f;
+    artel_optimizer *optimizer;
+    int32_t before, wanted = 0, read;
+    uint8_t seen[WIDTH], sees[WIDTH] = {0};
+    int64_t step = -1;
+    const artel_argument x = {.name = "x", .shape = {1, {WIDTH}}};
+    artel_function_options o = ARTEL_FUNCTION_OPTIONS_INIT;
+    artel_status status = add_counted(s, &c);
+    if (conformance_has_servers(s->on.form)) {
+        assert_int_equal(status, ARTEL_ERROR_UNSUPPORTED);
+        return;
+    }
+    api_ok(s->ctx, status);
+    assert_int_equal(artel_optimizer_create(s->strategy, "sgd", &c.runs, 1, &optimizer), ARTEL_ERROR_INVALID);
+    o.arguments = &x;
+    o.argument_count = o.output_count = 1;
+    api_ok(s->ctx, artel_function_create(s->strategy, &o, trace_counted, &c, &f));
+    if (again) api_ok(s->ctx, artel_strategy_restore(s->strategy, folder, &step));
+    assert_int_equal(step, again ? 7 : -1);
+    for (int run = 0; run < 2; run++) {
+        const artel_array in = {ARTEL_DTYPE_FLOAT32, {2, {BATCH - run, WIDTH}}, rows_of},
+                          out = {.dtype = ARTEL_DTYPE_INT32, .data = &before};
+        for (int i = 0; i < BATCH * WIDTH; i++) rows_of[i] = (float)(i * 37 % 53) / 8 - 3;
+        api_ok(s->ctx, conformance_run(&s->on, f, &in, 1, &out, 1));
+        assert_int_equal(before, (1 << 30) + run + (again ? 2 : 0));
+        for (int i = 0; i < (BATCH - run) * WIDTH; i++) {
+            wanted += (rows_of[i] > 0) << again; /* twice where it goes on from there */
+            sees[i % WIDTH] |= rows_of[i] > 2;
+        }
+    }
+    api_ok(s->ctx, artel_variable_read_as(c.positive, ARTEL_DTYPE_INT32, &read, 1));
+    assert_int_equal(read, wanted);
+    api_ok(s->ctx, artel_variable_read_as(c.seen, ARTEL_DTYPE_BOOL, seen, WIDTH));
+    assert_memory_equal(seen, sees, WIDTH);
+    if (!again && folder && artel_strategy_writes(s->strategy))
+        api_ok(s->ctx, artel_strategy_save(s->strategy, folder, 7, 1));
+}
+
+/* Saved by each form, and gone on from by the form itself: alone, for tasks share no folder here. */
+static void VA1_whole_numbers(void **state)
+{
+    (void)state;
+    for (int f = 0; f < conformance_count; f++) {
+        char folder[64];
+        bool alone = !conformance_forms[f].together;
+        if (alone) api_folder_make(folder);
+        for (int again = 0; again <= alone; again++) {
+            rows_stage s = rows_begin(&conformance_forms[f]);
+            check_counted(&s, alone ? folder : NULL, again);
+            rows_end(&s);
+        }
+        if (alone) api_folder_remove(folder);
+    }
+}
+
 int main(int argc, char **argv)
 {
     conformance_open(argc, argv);
     const struct CMUnitTest rows[] = {cmocka_unit_test(KE3_several_optimizers), cmocka_unit_test(KE3_scaled_losses),
-                                      cmocka_unit_test(KE3_model_losses_and_masks), cmocka_unit_test(VA9_metrics)};
+                                      cmocka_unit_test(KE3_model_losses_and_masks), cmocka_unit_test(VA9_metrics),
+                                      cmocka_unit_test(VA1_whole_numbers)};
     return conformance_close(cmocka_run_group_tests(rows, NULL, NULL));
 }
