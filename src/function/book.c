@@ -9,47 +9,9 @@
  */
 #include <string.h>
 
-#include "function/closure.h"
+#include "function/book_impl.h"
 #include "op/elementwise.h"
 #include "op/optimize.h"
-
-typedef struct place {
-    int variable, value, squares, norm;   /* of the book's set; -1: none */
-    int token, number, rows, row_squares; /* of a table's rows, of the most of any function; -1: none */
-    bool dirty;                           /* the value and squares are not 0 */
-} place;
-
-typedef struct ruler { /* an optimizer, for the variables that are here */
-    const artel_optimizer *of;
-    artel__optimizer rule;
-    artel__optimizer_slots slots;
-    int *trainable, *item; /* by piece here: of the book's set, its number among the optimizer's variables */
-    int *piece;            /* which one it is of the strategy's */
-    int count;
-    int64_t iteration;
-} ruler;
-
-typedef struct applier { /* a function */
-    artel__graph graph;
-    artel__executable *plan;
-    artel__execution *run;
-    ruler *ruler; /* NULL: no optimizer steps here */
-} applier;
-
-struct artel__book {
-    artel_strategy *strategy;
-    artel__arena arena;
-    artel__variables variables;
-    place *place; /* by piece of the strategy */
-    ruler *ruler;
-    applier *applier; /* by function */
-    int rulers, functions, server;
-    int kept; /* variables and slots; behind them are rooms */
-    artel__state *state;
-    artel__pool *pool;
-    artel__fold_plan fold;
-    int64_t start[2];
-};
 
 /* -- declaring -- */
 
@@ -70,13 +32,20 @@ static artel_status declare_pieces(artel__book *b)
     const artel_strategy *s = b->strategy;
     for (int i = 0; i < s->pieces; i++) {
         const artel__variable *v = &s->variables.item[s->piece[i].variable];
-        b->place[i] = (place){-1, -1, -1, -1, -1, -1, -1, -1, false};
+        b->place[i] = (artel__book_place){.variable = -1,
+                                          .value = -1,
+                                          .squares = -1,
+                                          .norm = -1,
+                                          .token = -1,
+                                          .number = -1,
+                                          .rows = -1,
+                                          .row_squares = -1};
         if (s->piece[i].part == b->server) ARTEL_TRY(add(b, &s->piece[i], v->name, v->kind, &b->place[i].variable));
     }
     return ARTEL_OK;
 }
 
-static artel_status declare_slots(artel__book *b, ruler *r)
+static artel_status declare_slots(artel__book *b, artel__ruler *r)
 {
     const artel_strategy *s = b->strategy;
     r->trainable = artel__arena_alloc(&b->arena, (size_t)s->pieces + 1, sizeof *r->trainable);
@@ -96,52 +65,18 @@ static artel_status declare_slots(artel__book *b, ruler *r)
     return artel__optimizer_declare(&r->rule, &b->variables, r->trainable, r->count, &r->slots);
 }
 
-static artel_status add_room(artel__book *b, const char *name, artel_dtype dtype, const artel_shape *shape, int *out)
+artel_status artel__book_add_room(artel__book *b, const char *name, artel_dtype dtype, const artel_shape *shape,
+                                  int *out)
 {
     *out = artel__variables_add(&b->variables, name, ARTEL__VARIABLE_SLOT, dtype, shape, 0);
     return *out < 0 ? (artel_status)*out : ARTEL_OK;
-}
-
-/* Whether rows of the update are stepped alone: the rule changes no others. */
-static bool is_alone(const artel_function *f, const artel__update *u)
-{
-    return u->rows && !artel__optimizer_changes_other_rows(&artel__function_optimizer(f)->rule);
-}
-
-/* The most rows of a piece that an update of any function has. */
-static int64_t most_rows(const artel__book *b, const artel__owned_piece *p)
-{
-    int64_t most = 0, rows = p->count / p->width;
-    for (const artel_function *f = b->strategy->function; f; f = f->next) {
-        for (int k = 0; k < f->updates; k++) {
-            if (f->update[k].rows && f->update[k].variable == p->variable && f->update[k].most > most)
-                most = f->update[k].most;
-        }
-    }
-    return most < rows ? most : rows;
-}
-
-/* Room for tokens; and for the rows, where they are stepped alone. */
-static artel_status declare_rows(artel__book *b, const artel_function *f, const artel__update *u,
-                                 const artel__owned_piece *piece)
-{
-    place *p = &b->place[piece - b->strategy->piece];
-    artel_shape one = artel__shape(1, (int64_t)1), tokens = artel__shape(1, most_rows(b, piece)),
-                rows = artel__shape(2, most_rows(b, piece), piece->width);
-    if (p->token < 0) ARTEL_TRY(add_room(b, "tokens", ARTEL_DTYPE_INT32, &tokens, &p->token));
-    if (p->number < 0) ARTEL_TRY(add_room(b, "count", ARTEL_DTYPE_INT32, &one, &p->number));
-    if (!is_alone(f, u)) return ARTEL_OK;
-    if (p->rows < 0) ARTEL_TRY(add_room(b, "rows", ARTEL_DTYPE_FLOAT32, &rows, &p->rows));
-    if (p->row_squares < 0 && u->kept_squares >= 0)
-        ARTEL_TRY(add_room(b, "squares", ARTEL_DTYPE_FLOAT32, &rows, &p->row_squares));
-    return ARTEL_OK;
 }
 
 /* Where what an update has of a piece is put. */
 static artel_status declare_room(artel__book *b, const artel__update *u, const artel__owned_piece *piece)
 {
     artel_shape scalar = {.rank = 0};
-    place *p = &b->place[piece - b->strategy->piece];
+    artel__book_place *p = &b->place[piece - b->strategy->piece];
     if (p->value < 0) ARTEL_TRY(add(b, piece, "value", ARTEL__VARIABLE_SLOT, &p->value));
     if (p->squares < 0 && artel__update_has_second(u))
         ARTEL_TRY(add(b, piece, "squares", ARTEL__VARIABLE_SLOT, &p->squares));
@@ -157,8 +92,7 @@ static artel_status declare_rooms(artel__book *b)
         for (int k = 0; k < f->updates; k++) {
             const artel__update *u = &f->update[k];
             for (int at = 0; (p = artel__closure_piece(b->strategy, u->variable, b->server, &at)) != NULL;) {
-                if (u->rows) ARTEL_TRY(declare_rows(b, f, u, p));
-                if (!is_alone(f, u)) ARTEL_TRY(declare_room(b, u, p));
+                ARTEL_TRY(u->rows ? artel__book_declare_rows(b, u, p) : declare_room(b, u, p));
             }
         }
     }
@@ -177,7 +111,7 @@ static artel_status declare(artel__book *b)
     memset(b->ruler, 0, (size_t)b->rulers * sizeof *b->ruler);
     memset(b->applier, 0, (size_t)b->functions * sizeof *b->applier);
     ARTEL_TRY(declare_pieces(b));
-    ruler *r = b->ruler;
+    artel__ruler *r = b->ruler;
     for (const artel_optimizer *o = s->optimizer; o; o = o->next, r++) {
         r->of = o;
         ARTEL_TRY(declare_slots(b, r));
@@ -202,9 +136,9 @@ static const artel__update *update_of(const artel_function *f, int item)
 }
 
 /* The optimizer's step, of the variables that are here. */
-static artel_status add_step(artel__book *b, const artel_function *f, applier *a)
+static artel_status add_step(artel__book *b, const artel_function *f, artel__applier *a)
 {
-    ruler *r = a->ruler;
+    artel__ruler *r = a->ruler;
     size_t count = (size_t)r->count + 1;
     artel__graph *graph = &a->graph;
     artel__value_id *gradient = artel__arena_alloc(&b->arena, count, sizeof *gradient);
@@ -215,8 +149,8 @@ static artel_status add_step(artel__book *b, const artel_function *f, applier *a
     ARTEL_TRY(artel__arena_status(&b->arena));
     for (int i = 0; i < r->count; i++) {
         const artel__update *u = update_of(f, r->item[i]);
-        const place *p = &b->place[r->piece[i]];
-        bool alone = u && is_alone(f, u);
+        const artel__book_place *p = &b->place[r->piece[i]];
+        bool alone = u && u->rows;
         gradient[i] = u ? value_of(graph, alone ? p->rows : p->value) : ARTEL__NO_VALUE;
         squares[i] = u && u->kept_squares >= 0 ? value_of(graph, alone ? p->row_squares : p->squares) : ARTEL__NO_VALUE;
         rows[i] = (artel__embedding_rows){.token = alone ? value_of(graph, p->token) : ARTEL__NO_VALUE,
@@ -235,7 +169,7 @@ static artel_status add_step(artel__book *b, const artel_function *f, applier *a
     return graph->status;
 }
 
-static ruler *ruler_of(artel__book *b, const artel_function *f)
+static artel__ruler *ruler_of(artel__book *b, const artel_function *f)
 {
     for (int i = 0; i < b->rulers; i++) {
         if (b->ruler[i].of == artel__function_optimizer(f) && b->ruler[i].count > 0) return &b->ruler[i];
@@ -245,7 +179,7 @@ static ruler *ruler_of(artel__book *b, const artel_function *f)
 
 static artel_status build(artel__book *b, const artel_function *f)
 {
-    applier *a = &b->applier[f->number];
+    artel__applier *a = &b->applier[f->number];
     const artel__plan_options options = {
         .batch_size = 1, .shards = 1, .replicas = 1, .isa = artel__context_isa(b->strategy->ctx)};
     a->ruler = ruler_of(b, f);
@@ -258,7 +192,7 @@ static artel_status build(artel__book *b, const artel_function *f)
         artel__update_kind kind = f->update[k].kind;
         if (kind != ARTEL__UPDATE_ASSIGN && kind != ARTEL__UPDATE_ADD) continue;
         for (int at = 0; (piece = artel__closure_piece(b->strategy, f->update[k].variable, b->server, &at)) != NULL;) {
-            const place *p = &b->place[piece - b->strategy->piece];
+            const artel__book_place *p = &b->place[piece - b->strategy->piece];
             artel__value_id to = value_of(&a->graph, p->variable), value = value_of(&a->graph, p->value);
             if (kind == ARTEL__UPDATE_ADD) value = artel__op_binary(&a->graph, ARTEL__BINARY_ADD, to, value);
             artel__op_assign(&a->graph, to, value);
@@ -270,7 +204,7 @@ static artel_status build(artel__book *b, const artel_function *f)
 
 /* -- starting -- */
 
-static void start_slots(artel__book *b, ruler *r)
+static void start_slots(artel__book *b, artel__ruler *r)
 {
     for (int i = 0; i < r->slots.file_count; i++) {
         int slot = r->slots.file_order[i], source = artel__optimizer_slot_source(&r->rule, &r->slots, slot);
@@ -306,6 +240,7 @@ static artel_status make(artel__book *b)
     ARTEL_TRY(artel__pool_create(s->ctx, s->plan.threads_of[0], &b->pool));
     artel__fold_plan_make(&b->fold, 1, 0, 1, 1, b->start);
     start(b);
+    ARTEL_TRY(artel__book_defer(b));
     const artel__execution_options own = {.state = b->state, .pool = b->pool};
     for (const artel_function *f = s->function; f; f = f->next) {
         ARTEL_TRY(build(b, f));
@@ -339,6 +274,10 @@ void artel__book_destroy(artel__book *b)
         artel__execution_destroy(b->applier[i].run);
         artel__executable_destroy(b->applier[i].plan);
     }
+    for (int i = 0; b->place && i < b->strategy->pieces; i++) {
+        artel__deferred_destroy(b->place[i].deferred);
+        artel__free(ctx, b->place[i].steps.step);
+    }
     artel__pool_destroy(b->pool);
     artel__state_destroy(b->state);
     artel__arena_fini(&b->arena);
@@ -349,73 +288,15 @@ void artel__book_destroy(artel__book *b)
 
 float *artel__book_piece(artel__book *b, const artel__owned_piece *piece)
 {
+    artel__book_level(b, (int)(piece - b->strategy->piece));
     return artel__state_lend(b->state, b->place[piece - b->strategy->piece].variable);
 }
 
 void *artel__book_room(artel__book *b, const artel__update *u, const artel__owned_piece *piece, int k)
 {
-    place *p = &b->place[piece - b->strategy->piece];
+    artel__book_place *p = &b->place[piece - b->strategy->piece];
     bool squares = k == 1 && artel__update_has_second(u);
-    p->dirty = true;
     return artel__state_lend(b->state, k == 0 ? p->value : squares ? p->squares : p->norm);
-}
-
-/* -- rows of tables -- */
-
-/* Rows among as many of 0 as the table has, for a rule that steps all of them. */
-static void spread(const artel__book *b, place *p, const artel__row_piece *rows)
-{
-    const int32_t *token = artel__state_lend(b->state, p->token);
-    const artel__owned_piece *piece = &b->strategy->piece[rows->piece];
-    size_t row = (size_t)rows->width * sizeof(float), all = (size_t)piece->count * sizeof(float);
-    float *value = artel__state_lend(b->state, p->value);
-    float *squares = p->squares >= 0 ? artel__state_lend(b->state, p->squares) : NULL;
-    if (p->dirty) memset(value, 0, all);
-    if (p->dirty && squares) memset(squares, 0, all);
-    p->dirty = false;
-    for (int32_t k = 0; k < rows->count; k++) {
-        memcpy(value + token[k] * rows->width, rows->row + k * rows->width, row);
-        if (rows->square) memcpy(squares + token[k] * rows->width, rows->square + k * rows->width, row);
-    }
-}
-
-bool artel__book_put_rows(artel__book *b, const artel_function *f, const artel__row_piece *rows)
-{
-    place *p = &b->place[rows->piece];
-    size_t bytes = (size_t)rows->count * (size_t)rows->width * sizeof(float);
-    int32_t *count = artel__state_lend(b->state, p->number);
-    *count = 0;
-    if (!artel__row_piece_tokens(rows, artel__state_lend(b->state, p->token))) return false;
-    *count = rows->count;
-    if (!is_alone(f, &f->update[rows->table])) {
-        spread(b, p, rows);
-        return true;
-    }
-    if (rows->count) memcpy(artel__state_lend(b->state, p->rows), rows->row, bytes);
-    if (rows->count && rows->square) memcpy(artel__state_lend(b->state, p->row_squares), rows->square, bytes);
-    return true;
-}
-
-/* What was spread becomes 0 again. */
-static void gather_up(artel__book *b, const artel__owned_piece *piece)
-{
-    const place *p = &b->place[piece - b->strategy->piece];
-    const int32_t *token = artel__state_lend(b->state, p->token), *count = artel__state_lend(b->state, p->number);
-    size_t row = (size_t)piece->width * sizeof(float);
-    for (int32_t k = 0; k < *count; k++) {
-        memset((float *)artel__state_lend(b->state, p->value) + token[k] * piece->width, 0, row);
-        if (p->squares >= 0) memset((float *)artel__state_lend(b->state, p->squares) + token[k] * piece->width, 0, row);
-    }
-}
-
-static void end_rows(artel__book *b, const artel_function *f)
-{
-    const artel__owned_piece *p;
-    for (int k = 0; k < f->updates; k++) {
-        const artel__update *u = &f->update[k];
-        if (!u->rows || is_alone(f, u)) continue;
-        for (int at = 0; (p = artel__closure_piece(b->strategy, u->variable, b->server, &at)) != NULL;) gather_up(b, p);
-    }
 }
 
 /* -- applying -- */
@@ -424,7 +305,7 @@ static void end_rows(artel__book *b, const artel_function *f)
  * added. */
 static void take_statistic(artel__book *b, const artel__owned_piece *piece)
 {
-    const place *p = &b->place[piece - b->strategy->piece];
+    const artel__book_place *p = &b->place[piece - b->strategy->piece];
     float *value = artel__state_lend(b->state, p->variable);
     const float *now = artel__state_lend(b->state, p->value), *before = artel__state_lend(b->state, p->squares);
     for (int64_t i = 0; i < piece->count; i++)
@@ -442,11 +323,12 @@ static void take_statistics(artel__book *b, const artel_function *f)
     }
 }
 
-void artel__book_apply(artel__book *b, const artel_function *f, double rate)
+artel_status artel__book_apply(artel__book *b, const artel_function *f, double rate)
 {
-    applier *a = &b->applier[f->number];
-    ruler *r = a->ruler;
+    artel__applier *a = &b->applier[f->number];
+    artel__ruler *r = a->ruler;
     artel__step step = {.fold = &b->fold, .training = true};
+    ARTEL_TRY(artel__book_begin_rows(b, f));
     if (r) {
         step.batch = (uint64_t)r->iteration;
         step.iteration = r->iteration;
@@ -458,8 +340,9 @@ void artel__book_apply(artel__book *b, const artel_function *f, double rate)
                              NULL); /* nothing but what an apply reads; cannot fail without collectives */
     artel__execution_apply(a->run, &step);
     take_statistics(b, f);
-    end_rows(b, f);
+    artel__book_end_rows(b, f, step.learning_rate);
     artel__fp_leave(caller);
+    return ARTEL_OK;
 }
 
 static artel__variable_range kept(const artel__book *b)
@@ -475,6 +358,7 @@ size_t artel__book_bytes(const artel__book *b)
 void artel__book_image(artel__book *b, void *image)
 {
     uint8_t *at = image;
+    for (int i = 0; i < b->strategy->pieces; i++) artel__book_level(b, i);
     artel__state_image(b->state, kept(b), image);
     at += artel__image_bytes(&b->variables, kept(b));
     for (int i = 0; i < b->rulers; i++)
@@ -488,4 +372,5 @@ void artel__book_restore(artel__book *b, const void *image)
     at += artel__image_bytes(&b->variables, kept(b));
     for (int i = 0; i < b->rulers; i++)
         memcpy(&b->ruler[i].iteration, at + (size_t)i * sizeof(int64_t), sizeof(int64_t));
+    artel__book_anew(b);
 }

@@ -119,14 +119,16 @@ int64_t artel__part_bytes(const artel_strategy *strategy, int part);
 typedef struct artel__book artel__book;
 artel_status artel__book_create(artel_strategy *strategy, int server, artel__book **out);
 void artel__book_destroy(artel__book *book);
-/* The memory of a piece that it owns. */
+/* The memory of a piece that it owns, all of it as new as the part; or where those rows of it are. */
+const float *artel__book_rows(artel__book *book, int piece, const int32_t *row, int32_t count);
 float *artel__book_piece(artel__book *book, const artel__owned_piece *piece);
 /* Where the k-th of what an update has of a piece is put. */
 void *artel__book_room(artel__book *book, const artel__update *update, const artel__owned_piece *piece, int k);
 /* Puts rows of a table's update in their place. False: a token is none of the piece. */
-bool artel__book_put_rows(artel__book *book, const artel_function *function, const artel__row_piece *rows);
-/* Applies what was put there for a function. `rate` negative: the schedule's. */
-void artel__book_apply(artel__book *book, const artel_function *function, double rate);
+bool artel__book_put_rows(artel__book *book, const artel__row_piece *rows);
+/* Applies what was put there for a function. `rate` negative: the schedule's. ARTEL_ERROR_NO_MEMORY: nothing is done.
+ */
+artel_status artel__book_apply(artel__book *book, const artel_function *function, double rate);
 /* Variables and slots as bytes, and back; updates applied to each optimizer's variables are among them. */
 size_t artel__book_bytes(const artel__book *book);
 void artel__book_image(artel__book *book, void *image);

@@ -93,7 +93,7 @@ static bool take_rows(artel__owned_part *o, const artel_function *f, const artel
         o->piece[*count].data = artel__slot_next(call, &before, o->piece[*count].bytes);
     *count += more;
     for (int i = 0; i < list->count; i++) {
-        if (!artel__book_put_rows(o->book, f, &list->item[i])) return false;
+        if (!artel__book_put_rows(o->book, &list->item[i])) return false;
     }
     return true;
 }
@@ -131,7 +131,7 @@ static artel_status apply_closure(artel__owned_part *o, const artel__lane_head *
     const artel_function *f = artel__closure_function(o->strategy, in->part);
     artel__applied_forget(&o->applied, in->a, FORGET); /* they have results: none of them is ever sent again */
     ARTEL_TRY(artel__applied_add(o->strategy->ctx, &o->applied, in->item));
-    artel__book_apply(o->book, f, in->rate);
+    ARTEL_TRY(artel__book_apply(o->book, f, in->rate));
     o->updates++;
     o->written += call->length;
     return ARTEL_OK;
@@ -189,7 +189,7 @@ static int list_rows(artel__owned_part *o, const artel__row_list *list, uint8_t 
         size_t bytes = (size_t)p->count * (size_t)p->width * sizeof(float);
         if (p->count == 0) continue;
         if (!artel__row_piece_tokens(p, o->asked)) return -1;
-        artel__row_piece_copy(p, artel__book_piece(o->book, &o->strategy->piece[p->piece]), o->asked, to);
+        artel__row_piece_copy(p, artel__book_rows(o->book, p->piece, o->asked, p->count), o->asked, to);
         o->piece[count++] = (artel__net_piece){to, bytes};
         to += artel__net_padded(bytes);
     }

@@ -37,9 +37,14 @@ typedef struct worker {
 
 /* -- servers -- */
 
-/* What a function has to do with a server: reads of it, or writes it. */
+/* What a function has to do with a server: reads of it, or writes it. Steps are counted by each server that has a
+ * variable of the optimizer, also of those that the function leaves alone: rates go by that. */
 static bool concerns(const artel_strategy *s, const artel_function *f, bool writes, int server)
 {
+    for (int i = 0; writes && f->applied && i < f->applied->count; i++) {
+        int at = 0;
+        if (artel__closure_piece(s, artel__function_optimizer(f)->variable[i]->index, server, &at)) return true;
+    }
     for (int k = 0; k < (writes ? f->updates : f->reads); k++) {
         int at = 0;
         if (artel__closure_piece(s, writes ? f->update[k].variable : f->read[k], server, &at)) return true;

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/spill.h"
-#include "train/deferred.h"
+#include "exec/deferred.h"
 #include "train/left.h"
 #include "train/rows.h"
 

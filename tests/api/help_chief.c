@@ -85,7 +85,11 @@ void chief_await_servers(void)
 {
     const struct timespec pause = {.tv_nsec = 5000000};
     artel_remote *r;
-    while (chief_look().servers < 2) nanosleep(&pause, NULL);
+    static int most = 2; /* a chief that begins waits for all */
+    for (int here = 0; here < most; nanosleep(&pause, NULL)) {
+        here = chief_look().servers;
+        if (here > most) most = here;
+    }
     const float zero[COORDINATOR_BATCH] = {0};
     const artel_array in = {ARTEL_DTYPE_FLOAT32, {1, {COORDINATOR_BATCH}}, (void *)(uintptr_t)zero};
     chief_schedule(job.caching, &in, 1, NULL, &r); /* it writes nothing */

@@ -34,8 +34,8 @@ void promise_has_the_bits(const char *rule, bool kills);
 void promise_declares_rows(const char *rule);
 void promise_forgets_rows(void);
 /* Of a table no more travels than the rows that a closure reads and steps; the bits are those of one process, which has
- * it all. One worker, one closure at a time. */
-void promise_moves_rows(const char *rule);
+ * it all, also beside steps of the whole table. One worker, one closure at a time. With kills as above. */
+void promise_moves_rows(const char *rule, bool kills);
 
 /* -- what losses of tasks leave (help_promises_losses.c) -- */
 

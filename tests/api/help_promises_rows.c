@@ -14,7 +14,7 @@ enum {
 static const artel_argument listed[2] = {{"tokens", ARTEL_DTYPE_INT32, false, {1, {TOKENS}}},
                                          {"y", ARTEL_DTYPE_INT32, false, {0, {0}}}};
 static coordinator_training far, alone;
-static artel_function *judge;
+static artel_function *judge, *far_other[2], *alone_other[2];
 
 static artel_model *make_model(void)
 {
@@ -52,12 +52,49 @@ static artel_status trace_judge(void *user, artel_graph *g, const artel_value *i
     return artel_graph_status(g);
 }
 
+/* A step on all of the table, or on all but the table: its gradients are a hundredth of the variables. */
+static artel_status trace_others(const coordinator_training *t, bool table, artel_graph *g, artel_value *out)
+{
+    artel_variable *const *variable;
+    artel_value gradient[8];
+    int count;
+    if (artel_strategy_variables(t->strategy, t->model, false, &variable, &count) < 0) return ARTEL_ERROR_INVALID;
+    for (int i = 0; i < count; i++) {
+        gradient[i] = ARTEL_NO_VALUE;
+        if ((i == 0) == table)
+            gradient[i] =
+                artel_graph_binary(g, "multiply", artel_graph_variable(g, variable[i]), artel_graph_number(g, 0.01));
+    }
+    out[0] = artel_graph_number(g, 0);
+    artel_graph_apply(g, t->optimizer, gradient, count);
+    return artel_graph_status(g);
+}
+
+static artel_status trace_table(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    (void)in;
+    return trace_others(user, true, g, out);
+}
+
+static artel_status trace_rest(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    (void)in;
+    return trace_others(user, false, g, out);
+}
+
+static void make_others(coordinator_training *t, artel_function *made[2])
+{
+    made[0] = make_function(t->strategy, "step of the table", trace_table, t);
+    made[1] = make_function(t->strategy, "step of the rest", trace_rest, t);
+}
+
 void promise_declares_rows(const char *rule)
 {
     far = (coordinator_training){.strategy = job.strategy, .model = make_model()};
     far.optimizer = coordinator_train_with(job.strategy, far.model, rule);
     far.step = make_function(job.strategy, "step of words", coordinator_trace_step, &far);
     judge = make_function(job.strategy, "judge of words", trace_judge, &far);
+    make_others(&far, far_other);
 }
 
 void promise_forgets_rows(void)
@@ -80,7 +117,29 @@ static void make_batch(int step, int x[COORDINATOR_BATCH][TOKENS], int y[COORDIN
     }
 }
 
-void promise_moves_rows(const char *rule)
+/* Between steps: steps of other functions of the same optimizer; what is read goes back; losses of servers. */
+static void interfere(int step, const artel_array *in, bool kills)
+{
+    static float table[COORDINATOR_WORDS * 8];
+    artel_variable *const *variable;
+    int count;
+    float none;
+    const artel_array out = {.dtype = ARTEL_DTYPE_FLOAT32, .data = &none};
+    if (step == 4 || step == 6 || step == 7) {
+        check(artel_function_run(alone_other[step == 4], in, 2, &out, 1) == ARTEL_OK, "run");
+        fetch(far_other[step == 4], in);
+    }
+    if (step == 8) {
+        check(artel_strategy_variables(far.strategy, far.model, false, &variable, &count) == ARTEL_OK &&
+                  artel_variable_read(variable[0], table, COORDINATOR_WORDS * 8) == ARTEL_OK &&
+                  artel_variable_assign(variable[0], table, COORDINATOR_WORDS * 8) == ARTEL_OK,
+              "the table");
+    }
+    if (kills && (step == 5 || step == 10)) chief_await_servers();
+    if (kills && (step == 5 || step == 10)) chief_end("ps", step == 10);
+}
+
+void promise_moves_rows(const char *rule, bool kills)
 {
     int x[COORDINATOR_BATCH][TOKENS], y[COORDINATOR_BATCH];
     char ours[65], truth[65];
@@ -92,12 +151,14 @@ void promise_moves_rows(const char *rule)
     check(artel_strategy_create(job.ctx, &o, &alone.strategy) == ARTEL_OK, "one-device");
     alone.optimizer = coordinator_train_with(alone.strategy, alone.model, rule);
     alone.step = make_function(alone.strategy, "step of words", coordinator_trace_step, &alone);
+    make_others(&alone, alone_other);
     for (int i = 0; i < STEPS; i++) {
         const artel_array in[2] = {{ARTEL_DTYPE_INT32, {2, {COORDINATOR_BATCH, TOKENS}}, x},
                                    {ARTEL_DTYPE_INT32, {1, {COORDINATOR_BATCH}}, y}};
         float loss = 0;
         const artel_array out = {.dtype = ARTEL_DTYPE_FLOAT32, .data = &loss};
         make_batch(i, x, y);
+        interfere(i, in, kills);
         check(artel_function_run(alone.step, in, 2, &out, 1) == ARTEL_OK, "run");
         float before = fetch(judge, in), trained = fetch(far.step, in);
         check(before == loss && trained == loss, "step %d: losses %.9g and %.9g, not %.9g", i, (double)before,

@@ -41,7 +41,8 @@ static void be_chief(const char *cases, const char *rule)
     if (strchr(cases, 'v')) promise_keeps_values_of_workers();
     if (strchr(cases, 'b')) promise_has_the_bits(rule, strchr(cases, 'j'));
     if (strchr(cases, 'j')) promise_loses_no_server(3);
-    if (strchr(cases, 'm')) promise_moves_rows(rule);
+    if (strchr(cases, 'K')) promise_loses_no_server(40);
+    if (strchr(cases, 'm')) promise_moves_rows(rule, strchr(cases, 'j'));
     if (strchr(cases, 'w')) promise_survives_workers();
     if (strchr(cases, 'k')) promise_survives_a_storm(60);
     if (strchr(cases, 's')) promise_survives_servers();

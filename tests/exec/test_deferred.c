@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "train/deferred.h"
+#include "exec/deferred.h"
 
 enum {
     ROWS = 700, /* more than two blocks */

@@ -7,8 +7,8 @@
  * and an update costs what its rows cost. Rows that remember nothing (all slots 0, no weight decay) do not change, and
  * are passed over until their first gradient.
  */
-#ifndef ARTEL_TRAIN_DEFERRED_H
-#define ARTEL_TRAIN_DEFERRED_H
+#ifndef ARTEL_EXEC_DEFERRED_H
+#define ARTEL_EXEC_DEFERRED_H
 
 #include "base/threads.h"
 #include "kernel/optimize.h"

@@ -2,7 +2,7 @@
 /* Late steps: blocks of rows are taken through the steps that the oldest of them lacks; who is ahead joins when its
  * turn comes. A block stays in the nearest cache meanwhile, where a walk of the table for each step would read all of
  * it from memory. */
-#include "train/deferred.h"
+#include "exec/deferred.h"
 
 #include <string.h>
 
