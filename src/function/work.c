@@ -41,9 +41,10 @@ typedef struct worker {
  * variable of the optimizer, also of those that the function leaves alone: rates go by that. */
 static bool concerns(const artel_strategy *s, const artel_function *f, bool writes, int server)
 {
-    for (int i = 0; writes && f->applied && i < f->applied->count; i++) {
+    const artel_optimizer *o = artel__function_optimizer(f);
+    for (int i = 0; writes && o && i < o->count; i++) {
         int at = 0;
-        if (artel__closure_piece(s, artel__function_optimizer(f)->variable[i]->index, server, &at)) return true;
+        if (artel__closure_piece(s, o->variable[i]->index, server, &at)) return true;
     }
     for (int k = 0; k < (writes ? f->updates : f->reads); k++) {
         int at = 0;
