@@ -165,7 +165,9 @@ typedef struct artel_fit_options {
                           tasks; the loss of all but one loses no update */
     const char
         *all_reduce; /* how sums travel between replicas: "direct", "redundant", "ring", "hierarchical", one of the
-                        context's own (artel/communicator.h); "auto" (NULL): decided for each by its size. Same bits */
+                        context's own (artel/communicator.h); "auto" (NULL): decided for each by its size. Same bits;
+                        but on several devices with device_reduce "fast" a name asks for artel's sums, not the plug-in's
+                      */
     const char
         *device_reduce; /* "exact" (NULL): the same bits on any number of devices; "fast", "fastest": docs/devices.md */
     const char *ps_placement; /* of parameter-server: which ps task owns which piece: "bytes", each goes to the one with
