@@ -145,8 +145,7 @@ static const artel__option options[] = {
     {"isa", "cap of the instruction set: auto, baseline, avx2, avx512, avx512_bf16, amx; changes no bit",
      ARTEL__OPTION_STRING, AT(isa), "auto", 0, 0, NULL},
     {"all-reduce",
-     "how sums travel between replicas: auto, direct, redundant, ring, hierarchical; changes no bit but of "
-     "--device-reduce fast",
+     "how sums travel: auto, direct, redundant, ring, hierarchical; changes no bit but of --device-reduce fast",
      ARTEL__OPTION_STRING, AT(all_reduce), "auto", 0, 0, NULL},
     ARTEL__ARITHMETIC_OPTION(fit_options, "as begun, or tiles if all have AMX"),
     {"consistency",
