@@ -35,8 +35,9 @@ SHORT = {
     "operations": "count isclose|edges of logaddexp|edges of argmax|edges of normalize",
 }
 
-# XLA multiplies and adds at once, where a difference of equals, or an overflow, shows what the rounding between them was
-APART = {"edges of logaddexp2", "edges of binary_crossentropy of logits"}
+# XLA multiplies and adds at once, where a difference of equals, or an overflow, shows what the rounding between them was, and divides by constants by way
+# of their reciprocals, which shows where a model of float64 sees images through a map, in float32 as Keras does
+APART = {"edges of logaddexp2", "edges of binary_crossentropy of logits", "images-places"}
 
 
 @dataclasses.dataclass
