@@ -48,7 +48,7 @@ COVERED = [
     ("Other policies", "`--dtype`: the file of one policy trained under another is the file that Keras makes under that one, layer by layer and bit by bit", "policies"),
     ("Variables of 16 bits", "the policies bfloat16 and float16: dtypes in the file, eight optimizers, Adam that stands still, Keras reads it back", "variables16"),
     ("Models of float64", "layers, optimizers, losses and metrics in doubles, to 1e-9; dtypes in the file, refusals by name, Keras reads it back", "models_float64"),
-    ("Devices", "the rows of the tables of layers, operations, activations, losses, metrics, optimizers, precision, float64 by XLA's plug-in for the CPU", "devices"),
+    ("Devices", "the rows of the tables of layers, operations, activations, losses, metrics, optimizers, precision, float64, categories by XLA's plug-in for the CPU", "devices"),
     ("Callbacks", "EarlyStopping, ModelCheckpoint, ReduceLROnPlateau, LearningRateScheduler, CSVLogger, TerminateOnNaN, SwapEMAWeights, BackupAndRestore", "callbacks"),
     ("Applications", "ResNet50, InceptionV3, MobileNetV2, EfficientNetB0: predict, two steps", "applications"),
     ("The guide's curve", "on every strategy", "golden"),
