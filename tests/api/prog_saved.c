@@ -241,20 +241,23 @@ static void make_all(void)
 static artel_status run_one(artel_function *f, int round, int rows, uint64_t *seen)
 {
     static float in[4][65536], out[16][65536];
+    static artel_string texts[16384];
     artel_array inputs[4], outputs[16];
     int arguments = artel_function_arguments(f), count = artel_function_outputs(f);
     if (arguments > 4 || count > 16) return ARTEL_ERROR_INVALID;
     for (int i = 0; i < arguments; i++) {
         artel_argument a;
         must(artel_function_argument(f, i, &a), "argument");
-        inputs[i] = (artel_array){ARTEL_DTYPE_FLOAT32, a.shape, in[i]};
+        bool text = a.dtype == ARTEL_DTYPE_STRING;
+        inputs[i] = (artel_array){text ? a.dtype : ARTEL_DTYPE_FLOAT32, a.shape, text ? (void *)texts : in[i]};
         if (!a.shared) {
             memmove(&inputs[i].shape.dim[1], inputs[i].shape.dim, sizeof a.shape.dim - sizeof a.shape.dim[0]);
             inputs[i].shape.dim[0] = rows;
             inputs[i].shape.rank++;
         }
         int64_t elements = artel_shape_count(&inputs[i].shape);
-        if (elements > 65536) return ARTEL_ERROR_INVALID;
+        if (elements > (text ? 16384 : 65536)) return ARTEL_ERROR_INVALID;
+        for (int64_t k = 0; k < elements && text; k++) texts[k] = (artel_string){k % 2 ? "b" : "a", 1};
         for (int64_t k = 0; k < elements; k++) in[i][k] = (float)((k * 29 + round * 17 + i * 7) % 23) / 8 - 1.4f;
     }
     memset(out, 0, sizeof out);
@@ -263,7 +266,8 @@ static artel_status run_one(artel_function *f, int round, int rows, uint64_t *se
         bool is_rows;
         artel_dtype dtype;
         must(artel_function_output(f, i, &dtype, &shape, &is_rows), "output");
-        if (artel_shape_count(&shape) * (is_rows ? rows : 1) > 65536) return ARTEL_ERROR_INVALID;
+        int64_t most = dtype == ARTEL_DTYPE_STRING ? 16384 : 65536;
+        if (artel_shape_count(&shape) * (is_rows ? rows : 1) > most) return ARTEL_ERROR_INVALID;
         outputs[i] = (artel_array){.dtype = dtype, .data = out[i]};
     }
     artel_status status = artel_function_run(f, inputs, arguments, outputs, count);
@@ -338,8 +342,8 @@ static void try(const char *path)
     artel_strategy *s = NULL;
     artel_status status = artel_functions_load(ctx, path, NULL, &s);
     printf("%d %s", (int)status, status < 0 ? artel_context_error(ctx)->what : "loaded");
-    static const char *const names[] = {"step", "predict", "rest"};
-    for (int i = 0; i < 3 && status == ARTEL_OK; i++) {
+    static const char *const names[] = {"step", "predict", "rest", "find"};
+    for (int i = 0; i < 4 && status == ARTEL_OK; i++) {
         artel_function *f;
         if (artel_strategy_function(s, names[i], &f) < 0) continue;
         int ran = (int)run_one(f, 1, 3, &seen);
@@ -352,8 +356,12 @@ static void try(const char *path)
 /* A model that takes text, and a function that calls it, and gives back text, some of it a variable's. */
 static artel_status trace_words(void *user, artel_graph *g, const artel_value *in, artel_value *out)
 {
+    const artel_string none = {"", 0};
+    artel_value pair[2] = {artel_graph_variable(g, user),
+                           artel_graph_constant(g, ARTEL_DTYPE_STRING, &(artel_shape){0, {0}}, &none)};
     out[1] = artel_graph_unary(g, "string_upper", in[0]);
-    out[2] = artel_graph_variable(g, user);
+    out[2] = pair[0];
+    artel_graph_assign(g, user, artel_graph_op(g, "string_join", pair, 2, "{\"separator\": \"\"}"));
     return artel_graph_call(g, model, in, 1, out, 1);
 }
 

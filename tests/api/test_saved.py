@@ -36,8 +36,8 @@ def attempt(files):
     return [(int(line.split(" ", 1)[0]), line.split(" ", 1)[1]) for line in lines]
 
 
-def parts():
-    with zipfile.ZipFile(FILE) as archive:
+def parts(file=None):
+    with zipfile.ZipFile(file or FILE) as archive:
         expect(archive.namelist() == ["functions.json", "values.bin", "digest"], archive.namelist())
         text, values, digest = (archive.read(name) for name in archive.namelist())
     expect(hashlib.sha256(text + values).hexdigest() == digest.decode(), "the digest is SHA-256 of both")
@@ -141,7 +141,22 @@ def places(tree, path=()):
 
 def malice():
     """Every kind of entry with what does not belong there, under a digest that fits."""
-    whole, values = parts()
+    words = os.path.join(FOLDER, "words.artel")
+    run("words", words)
+    status, said = attempt([words])[0]
+    expect(status == 0 and "find 0" in said, status, said)
+    hostile(FILE)
+    hostile(words)
+    record, values = parts(words)
+    at = [item for item in record["items"] if item.get("dtype") == "string"][0]["at"]
+    for length in (-1, 2**62, len(values)):
+        changed = values[:at] + length.to_bytes(8, "little", signed=True) + values[at + 8:]
+        status, said = attempt([write("longer", record, changed)])[0]
+        expect(status == CORRUPT and "strings longer" in said, length, status, said)
+
+
+def hostile(file):
+    whole, values = parts(file)
     chosen, seen = [], {}
     for path in places(whole):
         like = tuple("#" if isinstance(key, int) else key for key in path)
