@@ -124,7 +124,8 @@ typedef struct artel_variable_options {
      * "none": rows are refused by name (artel_graph_assign). A shared value is assigned as it is. */
     const char *aggregation;
     /* As tf.VariableSynchronization: NULL, "auto", "on_write"; "on_read", of an aggregation: what rows write is theirs
-     * until it is read, as their sum, their mean, that of the first (docs/functions.md). "none" is refused by name. */
+     * until it is read, as their sum, their mean, that of the first (docs/tf-distribute.md). "none" is refused by name.
+     */
     const char *synchronization;
 } artel_variable_options;
 
