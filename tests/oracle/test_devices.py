@@ -35,8 +35,8 @@ SHORT = {
     "operations": "count isclose|edges of logaddexp|edges of argmax|edges of normalize",
 }
 
-# XLA multiplies and adds at once, where a difference of equals, or an overflow, shows what the rounding between them was, and divides by constants by way
-# of their reciprocals, which shows where a model of float64 sees images through a map, in float32 as Keras does
+# XLA multiplies and adds at once, where a difference of equals, or an overflow, shows what the rounding between them was; and a model of float64 that
+# sees images through a map does so in float32, as in Keras, whose last digit is XLA's own and not to be had back in float64.
 APART = {"edges of logaddexp2", "edges of binary_crossentropy of logits", "images-places"}
 
 
