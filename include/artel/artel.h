@@ -21,7 +21,6 @@
 #include "artel/predictor.h"
 #include "artel/saved.h"
 #include "artel/scope.h"
-#include "artel/scope.h"
 #include "artel/session.h"
 #include "artel/status.h"
 #include "artel/strategy.h"
