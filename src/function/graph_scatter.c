@@ -37,6 +37,7 @@ static void scatter(artel_graph *g, artel_variable *variable, artel_value places
         return;
     }
     artel_value found = artel_graph_op(g, "take", pair, 2, "{\"axis\": 0}");
+    rows = artel_graph_unary(g, "stop_gradient", rows); /* they may be made of the variable, too */
     if (artel_graph_gradients(g, artel_graph_binary(g, "multiply", found, rows), &table, 1, &sum) < 0) return;
     if (less)
         artel_graph_assign_sub(g, variable, sum);

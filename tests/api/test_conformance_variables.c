@@ -19,6 +19,7 @@ enum {
 typedef enum kind {
     CALL_ADD, /* by the call of that name; the others are computed and assigned */
     CALL_SUB,
+    CALL_OWN, /* what is added is the row itself, as it was */
     SCATTER_ADD,
     SCATTER_SUB,
     SCATTER_MUL, /* from here on each place is written once */
@@ -69,9 +70,11 @@ static artel_value op(artel_graph *g, const char *name, artel_value x, const cha
 static artel_status trace_scatter(void *user, artel_graph *g, const artel_value *in, artel_value *out)
 {
     const stage *s = user;
-    if (s->kind <= CALL_SUB) {
+    if (s->kind <= CALL_OWN) {
         out[0] = artel_graph_variable(g, s->table);
-        (s->kind == CALL_ADD ? artel_graph_scatter_add : artel_graph_scatter_sub)(g, s->table, in[0], in[1]);
+        const artel_value own[2] = {out[0], in[0]};
+        artel_value brought = s->kind == CALL_OWN ? artel_graph_op(g, "take", own, 2, "{\"axis\": 0}") : in[1];
+        (s->kind == CALL_SUB ? artel_graph_scatter_sub : artel_graph_scatter_add)(g, s->table, in[0], brought);
         return artel_graph_status(g);
     }
     artel_value old = artel_graph_variable(g, s->table), one = artel_graph_number(g, 1),
@@ -85,8 +88,8 @@ static artel_status trace_scatter(void *user, artel_graph *g, const artel_value 
     artel_value written = artel_graph_binary(g, "greater", any, none);
     artel_value other = s->kind == SCATTER_MUL || s->kind == SCATTER_DIV ? one : old;
     artel_value value = artel_graph_op(g, "where", (artel_value[]){written, sum, other}, 3, NULL);
-    static const char *const with[KINDS] = {NULL,     NULL,      "add",     "subtract", "multiply",
-                                            "divide", "minimum", "maximum", NULL};
+    static const char *const with[KINDS] = {NULL,       NULL,     NULL,      "add",     "subtract",
+                                            "multiply", "divide", "minimum", "maximum", NULL};
     if (s->kind <= SCATTER_SUB) value = sum;
     if (with[s->kind]) value = artel_graph_binary(g, with[s->kind], old, value);
     artel_graph_assign(g, s->table, value);
@@ -98,6 +101,7 @@ static float written(kind k, float old, float by)
 {
     switch (k) {
     case CALL_ADD:
+    case CALL_OWN:
     case SCATTER_ADD: return old + by;
     case CALL_SUB:
     case SCATTER_SUB: return old - by;
@@ -153,7 +157,7 @@ static void scatter(const conformance_form *f, kind k)
     for (int i = 0; i < ROWS * WIDTH; i++) expected[i] = start_of(i);
     for (int i = 0; i < rows * WIDTH; i++) {
         float *at = &expected[place[i / WIDTH] * WIDTH + i % WIDTH];
-        *at = written(k, *at, by[i]);
+        *at = written(k, *at, k == CALL_OWN ? start_of(place[i / WIDTH] * WIDTH + i % WIDTH) : by[i]);
     }
     const artel_array in[2] = {{ARTEL_DTYPE_INT32, {1, {rows}}, (void *)(uintptr_t)place},
                                {ARTEL_DTYPE_FLOAT32, {2, {rows, WIDTH}}, by}},
