@@ -49,7 +49,7 @@ artel_status artel__joining_read(artel_context *ctx, const artel_variable_option
     bool on_read = out->synchronization == ARTEL__SYNCHRONIZATION_ON_READ;
     if (o->dtype == ARTEL_DTYPE_STRING && (out->aggregation != ARTEL__AGGREGATION_NONE || on_read))
         return artel__fail(ctx, ARTEL_ERROR_INVALID, o->name, "leave it out",
-                           "strings are in no function and have no aggregation");
+                           "strings have no sum, no mean and no aggregation");
     if (out->aggregation != ARTEL__AGGREGATION_NONE || !on_read) return ARTEL_OK;
     return artel__fail(ctx, ARTEL_ERROR_INVALID, o->name, "use the aggregation sum, mean or only_first_replica",
                        "synchronised on_read and without an aggregation it could not be read");

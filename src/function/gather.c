@@ -23,13 +23,11 @@ static artel_value arranged(artel_graph *g, artel_value all, const char *name, c
 artel_value artel_graph_gather_along(artel_graph *g, artel_value rows, int axis)
 {
     int64_t order[ARTEL_MAX_RANK], extent[ARTEL_MAX_RANK];
-    artel_shape row;
+    artel_shape row = {.rank = 0};
+    bool by_row = false;
     if (!g || g->graph->status < 0) return ARTEL_NO_VALUE;
-    const artel__place *place = artel__graph_place(g, rows);
-    if (!place) return artel_graph_gather(g, rows); /* it says what is wrong */
-    row = place->shape;
+    artel_graph_describe(g, rows, NULL, &row, &by_row); /* artel_graph_gather() says what is wrong */
     int count = row.rank + 1, along = axis < 0 ? axis + count : axis;
-    bool by_row = g->graph->value[place->value].domain == ARTEL__DOMAIN_ROW;
     if (by_row && (along < 0 || along >= count))
         return artel__graph_refuse(g, ARTEL_ERROR_INVALID, "gather", "name an axis; the batch is axis 0",
                                    "there is no axis %d of rows of %d axes", axis, row.rank);

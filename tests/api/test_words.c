@@ -162,6 +162,9 @@ static artel_status trace_steps(void *user, artel_graph *g, const artel_value *i
     artel_value both[3] = {artel_graph_binary(g, "equal", in[0], lower), lower, out[1]};
     out[3] = artel_graph_gather(g, artel_graph_op(g, "where", both, 3, NULL));
     out[4] = artel_graph_op(g, "StringLookup", &out[0], 1, "{\"vocabulary\": [\"a\", \"b\"], \"invert\": true}");
+    out[5] = artel_graph_gather_along(g, out[2], 1);
+    out[6] = artel_graph_gather_along(
+        g, artel_graph_op(g, "stack", (artel_value[]){out[2], out[2]}, 2, "{\"axis\": 1}"), -1);
     artel_value words = artel_graph_variable(g, user);
     artel_graph_assign(g, user, artel_graph_unary(g, "string_upper", words));
     return artel_graph_status(g);
@@ -173,27 +176,27 @@ static artel_status work(artel_context *ctx)
     artel_variable *v;
     artel_function *f;
     int32_t squares[2];
-    artel_string texts[2][2] = {{WORD("A"), WORD("b")}}, strings[3][2 * WORDS];
+    artel_string texts[2][2] = {{WORD("A"), WORD("b")}}, strings[5][4 * WORDS];
     artel_strategy_options o = ARTEL_STRATEGY_OPTIONS_INIT;
     const artel_argument argument = {"x", ARTEL_DTYPE_STRING, false, {0, {0}}};
     artel_function_options p = ARTEL_FUNCTION_OPTIONS_INIT;
     p.arguments = &argument;
     p.argument_count = 1;
-    p.output_count = 5;
+    p.output_count = 7;
     o.strategy = "mirrored";
     o.replicas = 2;
     o.batch_size = 2;
     o.threads = 2;
     const artel_array in = {ARTEL_DTYPE_STRING, {1, {2}}, texts[0]};
-    const artel_array out[5] = {{.dtype = ARTEL_DTYPE_INT32, .data = squares},
-                                {.dtype = ARTEL_DTYPE_STRING, .data = texts[1]},
-                                {.dtype = ARTEL_DTYPE_STRING, .data = strings[0]},
-                                {.dtype = ARTEL_DTYPE_STRING, .data = strings[1]},
-                                {.dtype = ARTEL_DTYPE_STRING, .data = strings[2]}};
+    const artel_array out[7] = {
+        {.dtype = ARTEL_DTYPE_INT32, .data = squares},     {.dtype = ARTEL_DTYPE_STRING, .data = texts[1]},
+        {.dtype = ARTEL_DTYPE_STRING, .data = strings[0]}, {.dtype = ARTEL_DTYPE_STRING, .data = strings[1]},
+        {.dtype = ARTEL_DTYPE_STRING, .data = strings[2]}, {.dtype = ARTEL_DTYPE_STRING, .data = strings[3]},
+        {.dtype = ARTEL_DTYPE_STRING, .data = strings[4]}};
     artel_status status = artel_strategy_create(ctx, &o, &strategy);
     if (status == ARTEL_OK) status = declare(strategy, "classes", WORDS, classes, &v);
     if (status == ARTEL_OK) status = artel_function_create(strategy, &p, trace_steps, v, &f);
-    for (int i = 0; i < 2 && status == ARTEL_OK; i++) status = artel_function_run(f, &in, 1, out, 5);
+    for (int i = 0; i < 2 && status == ARTEL_OK; i++) status = artel_function_run(f, &in, 1, out, 7);
     if (status == ARTEL_OK) {
         assert_true(squares[0] == 1 && squares[1] == 4);
         assert_string_equal(strings[0][2].bytes, "b!");
@@ -201,6 +204,11 @@ static artel_status work(artel_context *ctx)
         assert_string_equal(strings[1][1].bytes, "4");
         assert_string_equal(strings[2][0].bytes, "a");
         assert_string_equal(strings[2][1].bytes, "[UNK]");
+        for (int i = 0; i < 4; i++) { /* of two copies of two rows of two strings */
+            assert_string_equal(strings[3][i].bytes, strings[0][i].bytes);
+            for (int copy = 0; copy < 2; copy++)
+                assert_string_equal(strings[4][copy * 4 + i].bytes, strings[0][i].bytes);
+        }
     }
     artel_strategy_destroy(strategy);
     return status;
