@@ -234,6 +234,7 @@ struct artel_graph {
     artel__device_spans devices;
     artel__device_name device[ARTEL__MOST_DEVICES]; /* those that are open */
     int device_depth;
+    int bodies; /* functions of control flow that are being traced, one in another */
 };
 
 /* One replica's part of a function. */
@@ -425,12 +426,14 @@ typedef struct artel__graph_texts {
     artel_value (*choose)(artel_graph *graph, artel__value_id condition, artel_value a, artel_value b);
 } artel__graph_texts;
 extern const artel__graph_texts artel__graph_text; /* graph_text.c */
-/* gradient.c: a model on rows, its variables those from `adopted->base` on. */
-/* call_extras.c: what the call has left beside its outputs. A failure is the graph's. */
-void artel__extras_note(artel_graph *graph, const artel__adopted *of, const artel_value *outputs,
-                        const artel__tensor *made);
+/* gradient.c: a model on rows, its variables those from `adopted->base` on. call_extras.c: what that has left beside
+ * its outputs; a failure is the graph's. */
 artel_status artel__graph_call_model(artel_graph *graph, const artel__adopted *adopted, const artel_value *inputs,
                                      artel_value *outputs);
+void artel__extras_note(artel_graph *graph, const artel__adopted *of, const artel_value *outputs,
+                        const artel__tensor *made);
+/* gradient.c: whether a variable may be written here; false marks the graph. */
+bool artel__graph_may_write(artel_graph *graph, const char *variable);
 /* texts.c: text outside of the graph (texts.h). While a function is traced: an argument of strings; a place whose value
  * the graph is to read, false after a failure; whether a model takes text; an argument of text as its input; all that
  * is computed ahead of its graph, in `ahead`, which the graph then has; an output. Once it is traced. */

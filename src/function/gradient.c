@@ -215,6 +215,15 @@ static artel__value_id fit_to(artel_graph *g, const artel_variable *variable, ar
     return to->layout == ARTEL__LAYOUT_PANELS ? artel__op_panels_of(graph, plain, to->rows) : plain;
 }
 
+/* Both sides of a choice are computed, and all rounds of a loop: what they write would be written always. */
+bool artel__graph_may_write(artel_graph *g, const char *variable)
+{
+    if (g->bodies == 0) return true;
+    artel__graph_refuse(g, ARTEL_ERROR_UNSUPPORTED, variable, "give the value back, and write it behind that",
+                        "a function of a choice, a loop or a scan writes a variable");
+    return false;
+}
+
 static bool may_write(artel_graph *g, const artel_variable *variable)
 {
     artel_strategy *s = g->strategy;
@@ -229,9 +238,10 @@ static bool may_write(artel_graph *g, const artel_variable *variable)
         return false;
     }
     if (variable->words) {
-        g->graph->status = artel__words_refuse(variable, "optimizers");
+        g->graph->status = artel__words_refuse(variable, "sums");
         return false;
     }
+    if (!artel__graph_may_write(g, s->variables.item[variable->index].name)) return false;
     if (g->assigned[variable->index]) {
         artel__graph_refuse(g, ARTEL_ERROR_INVALID, s->variables.item[variable->index].name, "write each variable once",
                             "the function writes this variable twice");

@@ -49,7 +49,9 @@ static artel_status call(artel_graph *g, artel_trace_fn *trace, void *user, cons
     int count = p->count;
     for (int i = 0; i < count; i++) out[i] = ARTEL_NO_VALUE;
     artel__tape_end(g, artel__tape_begin(g, &(artel__tape_entry){.kind = ARTEL__TAPE_ENTER}, NULL, 0), in, p->inputs);
+    g->bodies++;
     artel_status status = trace(user, g, in, out);
+    g->bodies--;
     ARTEL_TRY(g->graph->status);
     if (status < 0) {
         artel__graph_refuse(g, status, "control flow", "see what it has found", "a traced function failed");

@@ -288,6 +288,7 @@ static void assign_variable(artel_graph *g, artel_variable *variable, artel_valu
 {
     const char *name = artel__words_name(variable->words);
     char a[128], b[128];
+    if (!artel__graph_may_write(g, name)) return;
     for (const artel__text_write *w = g->texts->write; w; w = w->next) {
         if (w->variable != variable) continue;
         artel__graph_refuse(g, ARTEL_ERROR_INVALID, name, "write each variable once",

@@ -389,6 +389,48 @@ static artel_status trace_later_scan(void *user, artel_graph *g, const artel_val
     return status;
 }
 
+/* Writes a variable: one of numbers by the first function, of strings by the second. */
+static artel_status writes_number(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    artel_graph_assign_add(g, ((artel_variable **)user)[0], artel_graph_number(g, 1));
+    out[0] = in[0];
+    return artel_graph_status(g);
+}
+
+static artel_status writes_string(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    artel_variable *words = ((artel_variable **)user)[1];
+    artel_graph_assign(g, words, artel_graph_variable(g, words));
+    out[0] = artel_graph_binary(g, "less", in[0], in[0]);
+    return artel_graph_status(g);
+}
+
+static artel_status trace_writing_side(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    return artel_graph_choose(g,
+                              &(artel_choice){.struct_size = sizeof(artel_choice),
+                                              .condition = artel_graph_binary(g, "less", in[0], in[0]),
+                                              .then = negated,
+                                              .otherwise = writes_number,
+                                              .user = user,
+                                              .inputs = in,
+                                              .output_count = 1},
+                              out);
+}
+
+static artel_status trace_writing_condition(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    out[0] = in[0];
+    return artel_graph_loop(g,
+                            &(artel_loop){.struct_size = sizeof(artel_loop),
+                                          .condition = writes_string,
+                                          .body = squared,
+                                          .user = user,
+                                          .state_count = 1,
+                                          .most = 2},
+                            out);
+}
+
 static void test_refusals(void **state)
 {
     (void)state;
@@ -402,18 +444,27 @@ static void test_refusals(void **state)
                  {trace_unsized_choice, "struct_size is not set", ARTEL_OK},
                  {trace_unsized_loop, "struct_size is not set", ARTEL_OK},
                  {trace_unsized_scan, "struct_size is not set", ARTEL_OK},
-                 {trace_later_scan, "older library", ARTEL_ERROR_UNSUPPORTED}};
+                 {trace_later_scan, "older library", ARTEL_ERROR_UNSUPPORTED},
+                 {trace_writing_side, "writes a variable", ARTEL_ERROR_UNSUPPORTED},
+                 {trace_writing_condition, "writes a variable", ARTEL_ERROR_UNSUPPORTED}};
     artel_context *ctx = api_context();
     artel_strategy *s;
     artel_function *f;
+    artel_variable *variable[2];
     artel_function_options o = ARTEL_FUNCTION_OPTIONS_INIT;
     const artel_argument x = {.name = "x"};
     o.arguments = &x;
     o.argument_count = 1;
     o.output_count = 2;
     api_ok(ctx, artel_strategy_create(ctx, NULL, &s));
+    for (int i = 0; i < 2; i++) {
+        artel_variable_options v = ARTEL_VARIABLE_OPTIONS_INIT;
+        v.name = i ? "words" : "number";
+        v.dtype = i ? ARTEL_DTYPE_STRING : ARTEL_DTYPE_FLOAT32;
+        api_ok(ctx, artel_variable_create(s, &v, &variable[i]));
+    }
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        assert_int_equal(artel_function_create(s, &o, wrong[i].trace, NULL, &f),
+        assert_int_equal(artel_function_create(s, &o, wrong[i].trace, variable, &f),
                          wrong[i].status ? wrong[i].status : ARTEL_ERROR_INVALID);
         if (!strstr(artel_context_error(ctx)->what, wrong[i].word)) fail_msg("%s", artel_context_error(ctx)->what);
     }
