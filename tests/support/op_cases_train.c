@@ -140,6 +140,21 @@ static artel__value_id round_variable(op_graph *g)
     return artel__op_squared_norm(graph, from);
 }
 
+/* A variable of whole numbers, or of truth values, that takes what is made of float32. */
+static artel__value_id store(op_graph *g)
+{
+    artel__graph *graph = &g->graph;
+    artel_shape shape = SHAPE(5, 3);
+    artel_dtype dtype = g->parameter ? ARTEL_DTYPE_BOOL : ARTEL_DTYPE_INT32;
+    artel__value_id from = op_weight(g, OP_SIGNED, 0, shape);
+    int index = artel__variables_add(&g->variables, "held", ARTEL__VARIABLE_TRAINABLE, dtype, &shape, 0);
+    artel__value_id value = artel__op_cast(graph, artel__op_affine(graph, from, 10, 0), dtype);
+    graph->phase = ARTEL__PHASE_APPLY;
+    artel__op_assign(graph, artel__graph_variable(graph, index), value);
+    graph->phase = ARTEL__PHASE_FORWARD;
+    return artel__op_squared_norm(graph, from);
+}
+
 /* Numbers of the step, and a matrix in panels and out of them. */
 static artel__value_id step_numbers(op_graph *g)
 {
@@ -180,6 +195,7 @@ const op_family op_cases_train[] = {
     {{.name = "narrow twice", .build = narrow, .parameter = 1, .bits_only = true}, 1},
     {{.name = "step numbers", .build = step_numbers, .bits_only = true}, 3},
     {{.name = "round variable", .build = round_variable, .bits_only = true}, 2},
+    {{.name = "store", .build = store, .bits_only = true}, 2},
     {{.name = "loss scale", .build = loss_scale, .bits_only = true}, 2},
     {{.name = "optimize", .build = optimize, .bits_only = true}, ARTEL__RULE_COUNT},
     {.count = 0},
