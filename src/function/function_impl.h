@@ -365,6 +365,8 @@ void artel__scope_forget(const artel_strategy *strategy);
 artel_status artel__strategy_resolve(artel_strategy *strategy);
 /* By replica, and behind the last, its first shard, where they are not even; else NULL. */
 const int32_t *artel__strategy_runs(const artel_strategy *strategy);
+/* The first shard of a replica of this process, or of the one behind the last. */
+int32_t artel__strategy_first_shard(const artel_strategy *strategy, int replica);
 /* open.c: opens a strategy: variables are final from here on, and what declares something fails. */
 artel_status artel__strategy_open(artel_strategy *strategy);
 artel_status artel__strategy_may_declare(artel_strategy *strategy, const char *what);
@@ -374,11 +376,10 @@ artel_status artel__strategy_bring(const artel_strategy *strategy);
 artel_status artel__strategy_bring_all(const artel_strategy *strategy);
 
 /* plan.c: plan and runs, which the first run makes; gives them up, and the next run makes them anew; gives up the whole
- * function. The first shard of a replica of this process, or of the one behind the last. */
+ * function. */
 artel_status artel__function_open(artel_function *function);
 void artel__function_unplace(artel_function *function);
 void artel__function_destroy(artel_function *function);
-int32_t artel__function_first_shard(const artel_function *function, int replica);
 
 /* elsewhere.c: variables that servers own. Of the strategy's options and cluster; of an optimizer that is made; while a
  * function is traced, what it would write; what it reads, once it is sealed; who owns which variable, once all are

@@ -3,17 +3,10 @@
  * change. */
 #include "function/function_impl.h"
 
-int32_t artel__function_first_shard(const artel_function *f, int index)
-{
-    const artel_strategy *s = f->strategy;
-    if (artel__strategy_runs(s)) return artel__strategy_runs(s)[index];
-    return artel__replica_first_shard((int32_t)s->options.shards, s->ranks, s->first + index);
-}
-
 static int64_t rows_of_replica(const artel_function *f, int index)
 {
-    int64_t shards = f->strategy->options.shards,
-            owned = artel__function_first_shard(f, index + 1) - artel__function_first_shard(f, index);
+    int64_t shards = f->strategy->options.shards, owned = artel__strategy_first_shard(f->strategy, index + 1) -
+                                                          artel__strategy_first_shard(f->strategy, index);
     return (owned * f->strategy->options.batch_size + shards - 1) / shards;
 }
 

@@ -117,3 +117,9 @@ const int32_t *artel__strategy_runs(const artel_strategy *s)
 {
     return s->devices && s->devices->mixture.count ? s->devices->mixture.start : NULL;
 }
+
+int32_t artel__strategy_first_shard(const artel_strategy *s, int replica)
+{
+    if (artel__strategy_runs(s)) return artel__strategy_runs(s)[replica];
+    return artel__replica_first_shard((int32_t)s->options.shards, s->ranks, s->first + replica);
+}

@@ -194,7 +194,7 @@ static artel_status compute(const call *c, artel__function_replica *replica, int
 {
     artel_function *f = c->function;
     artel_strategy *s = f->strategy;
-    int32_t first = artel__function_first_shard(f, index), count = artel__function_first_shard(f, index + 1) - first;
+    int32_t first = artel__strategy_first_shard(s, index), count = artel__strategy_first_shard(s, index + 1) - first;
     artel__fold_plan_make(&replica->fold, (int32_t)s->options.shards, first, count, c->rows, replica->start);
     copy_in(c, replica);
     enter(s, index, ARTEL__MEMBER_COMPUTE);

@@ -75,11 +75,6 @@ void artel_values_destroy(artel_values *v)
 
 /* -- whose they are -- */
 
-static int32_t first_shard(const artel_strategy *s, int replica)
-{
-    return artel__replica_first_shard((int32_t)s->options.shards, s->ranks, s->first + replica);
-}
-
 /* One a replica: those of this process's replicas. */
 static bool by_replica(const artel_values *v)
 {
@@ -91,8 +86,8 @@ static void find_mine(const artel_values *v, int64_t *first, int64_t *count, int
     const artel_strategy *s = v->strategy;
     int64_t shards = s->options.shards;
     *all = by_replica(v) ? s->ranks : v->options.count;
-    *first = by_replica(v) ? s->first : first_shard(s, 0) * *all / shards;
-    int64_t end = (first_shard(s, s->plan.replicas) * *all + shards - 1) / shards;
+    *first = by_replica(v) ? s->first : artel__strategy_first_shard(s, 0) * *all / shards;
+    int64_t end = (artel__strategy_first_shard(s, s->plan.replicas) * *all + shards - 1) / shards;
     *count = by_replica(v) ? s->plan.replicas : end - *first;
 }
 
@@ -170,8 +165,8 @@ static void fill_mine(artel_values *v, int64_t rows)
     int32_t shards = (int32_t)s->options.shards;
     memset(v->row, 0, (size_t)rows * v->bytes);
     for (int r = 0; r < s->plan.replicas; r++) {
-        int64_t begin = artel__shard_start(rows, shards, first_shard(s, r)),
-                end = artel__shard_start(rows, shards, first_shard(s, r + 1));
+        int64_t begin = artel__shard_start(rows, shards, artel__strategy_first_shard(s, r)),
+                end = artel__shard_start(rows, shards, artel__strategy_first_shard(s, r + 1));
         if (by_replica(v)) fill(v, begin, end, s->first + r);
         for (int64_t i = v->first; i < v->first + v->count && !by_replica(v); i++)
             fill(v, most(begin, i * rows / v->all), least(end, (i + 1) * rows / v->all), i);

@@ -7,6 +7,7 @@
 
 #include "api/help_api.h"
 #include "artel/strategy.h"
+#include "artel/values.h"
 
 static artel_status one_run(void *user, int64_t unit)
 {
@@ -81,6 +82,13 @@ static void test_loop_by_hand(void **state)
     api_folder_remove(parts);
 }
 
+static artel_status make_number(void *user, const artel_value_context *context, void *elements)
+{
+    (void)user;
+    *(float *)elements = (float)context->id;
+    return ARTEL_OK;
+}
+
 static bool has_plugin(artel_context *ctx)
 {
     artel_strategy *strategy;
@@ -89,6 +97,28 @@ static bool has_plugin(artel_context *ctx)
     bool has = artel_strategy_create(ctx, &o, &strategy) == ARTEL_OK;
     if (has) artel_strategy_destroy(strategy);
     return has;
+}
+
+/* Values by replica follow the shares: of four shards three are the first one's. */
+static void check_shares(artel_context *ctx)
+{
+    artel_strategy *strategy;
+    artel_values *values;
+    artel_array rows;
+    artel_strategy_options o = ARTEL_STRATEGY_OPTIONS_INIT;
+    artel_values_options v = ARTEL_VALUES_OPTIONS_INIT;
+    o.strategy = "mirrored";
+    o.replicas = 2;
+    o.device = "cpu:xla:0*3,cpu";
+    o.allow_mixed_arithmetic = true;
+    o.shards = 4;
+    o.batch_size = 8;
+    api_ok(ctx, artel_strategy_create(ctx, &o, &strategy));
+    v.make = make_number;
+    api_ok(ctx, artel_values_create(strategy, &v, &values));
+    api_ok(ctx, artel_values_rows(values, 8, &rows));
+    for (int r = 0; r < 8; r++) assert_true(((const float *)rows.data)[r] == (r < 6 ? 0 : 1));
+    artel_strategy_destroy(strategy);
 }
 
 static void test_devices(void **state)
@@ -112,6 +142,7 @@ static void test_devices(void **state)
         api_folder_remove(parts);
         api_folder_remove(cores);
     }
+    if (has_plugin(ctx)) check_shares(ctx);
     artel_context_destroy(ctx);
 }
 
