@@ -99,6 +99,7 @@ static artel_status finish(artel_function *f, const artel_graph *g)
     if (g->applies > 0) artel__op_narrow_late(graph);
     ARTEL_TRY(artel__op_fuse_gradients(graph));
     ARTEL_TRY(artel__graph_seal(graph));
+    f->writes = g->texts && g->texts->write;
     for (int i = 0; i < graph->nodes; i++) f->writes = f->writes || graph->node[i].phase == ARTEL__PHASE_APPLY;
     f->applied = g->applied;
     f->applies = g->applies;

@@ -79,15 +79,21 @@ static artel_status declare(artel_metric *m)
     return artel_variable_create(s, &o, &m->sums);
 }
 
+static artel_status check_prediction(artel_context *ctx, const artel_shape *prediction)
+{
+    if (prediction->rank >= 0 && prediction->rank <= ARTEL_MAX_RANK && artel_shape_count(prediction) >= 1)
+        return ARTEL_OK;
+    return artel__fail(ctx, ARTEL_ERROR_INVALID, "metric", "give 0 to 8 axes of at least 1",
+                       "the prediction's shape has no elements");
+}
+
 artel_status artel_metric_create(artel_strategy *s, const char *metric, const artel_shape *prediction,
                                  artel_metric **out)
 {
     static const artel_shape scalar = {.rank = 0};
     ARTEL_TRY(artel__enter(s ? s->ctx : NULL, __func__, "strategy metric out", s, metric, out));
     if (!prediction) prediction = &scalar;
-    if (prediction->rank < 0 || prediction->rank > ARTEL_MAX_RANK || artel_shape_count(prediction) < 1)
-        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "metric", "give 0 to 8 axes of at least 1",
-                           "the prediction's shape has no elements");
+    ARTEL_TRY(check_prediction(s->ctx, prediction));
     if (s->servers)
         return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, "metric",
                            "give what it is made of as outputs, or evaluate on the chief",
@@ -225,7 +231,8 @@ static artel__value_id sums_of(artel_graph *g, const char *text, const artel_sha
     artel__graph *graph = g->graph;
     rule r;
     bool classes = value[0] >= 0 && graph->value[value[0]].dtype == ARTEL_DTYPE_INT32;
-    artel_status status = read_text(graph->arena, text, prediction, classes, &r);
+    artel_status status = check_prediction(g->ctx, prediction); /* a file may say anything */
+    if (status == ARTEL_OK) status = read_text(graph->arena, text, prediction, classes, &r);
     if (status < 0) return graph->status = status, ARTEL__NO_VALUE;
     bool rows = graph->value[value[1]].domain == ARTEL__DOMAIN_ROW;
     if (r.value == (value[0] >= 0))

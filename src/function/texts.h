@@ -65,7 +65,6 @@ typedef struct artel__texts {
     artel__text_step *step, **step_end;
     artel__text_write *write;
     bool late; /* some step or output is */
-    bool open;
 } artel__texts;
 
 /* -- texts.c: while a function is traced. Failures mark the graph -- */
@@ -82,7 +81,6 @@ artel_value artel__text_give(artel_graph *graph, artel__text_value *value);
 artel__text_value *artel__text_known(artel_graph *graph, artel__value_id id);
 /* The same of any value; one that the graph computes becomes late. NULL after a failure. */
 artel__text_value *artel__text_operand(artel_graph *graph, artel_value value);
-/* Whether somebody makes it after the graph. */
 /* Whether a value is strings. */
 static inline bool artel__texts_is(const artel_graph *graph, artel_value value)
 {

@@ -6,7 +6,7 @@
 
 #include <artel/artel.h>
 
-static artel_variable *mean;
+static artel_variable *mean, *words;
 
 static artel_status trace_norm(void *user, artel_graph *g, const artel_value *in, artel_value *out)
 {
@@ -39,6 +39,14 @@ static artel_status trace_writes(void *user, artel_graph *g, const artel_value *
     (void)user;
     out[0] = in[0];
     artel_graph_assign(g, mean, artel_graph_reduce(g, ARTEL_REDUCTION_MEAN, in[0]));
+    return artel_graph_status(g);
+}
+
+static artel_status trace_words(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    (void)user;
+    out[0] = in[0];
+    artel_graph_assign(g, words, artel_graph_unary(g, "string_upper", artel_graph_variable(g, words)));
     return artel_graph_status(g);
 }
 
@@ -104,6 +112,7 @@ static const struct {
     {"reduces", trace_reduces, {X}, 1, 1}, {"shared", trace_shared, {X, BY}, 2, 1},
     {"centres", trace_centres, {X}, 1, 1}, {"fixed", trace_fixed, {X}, 1, 1},
     {"says", trace_says, {X}, 1, 1},       {"bucket", trace_bucket, {TEXT}, 1, 1},
+    {"words", trace_words, {X}, 1, 1},
 };
 
 static artel_status add_kind(artel_strategy *s, const char *name)
@@ -151,7 +160,7 @@ int main(int argc, char **argv)
     artel_strategy *strategy = NULL;
     artel_model *model = NULL;
     artel_strategy_options options = ARTEL_STRATEGY_OPTIONS_INIT;
-    artel_variable_options variable = ARTEL_VARIABLE_OPTIONS_INIT;
+    artel_variable_options variable = ARTEL_VARIABLE_OPTIONS_INIT, strings = ARTEL_VARIABLE_OPTIONS_INIT;
     options.seed = 5;
     variable.name = "mean";
     variable.shape = (artel_shape){1, {4}};
@@ -159,6 +168,9 @@ int main(int argc, char **argv)
     artel_status status = argc < 3 ? ARTEL_ERROR_INVALID : artel_context_create(NULL, &ctx);
     if (status == ARTEL_OK) status = artel_strategy_create(ctx, &options, &strategy);
     if (status == ARTEL_OK) status = artel_variable_create(strategy, &variable, &mean);
+    strings.name = "words";
+    strings.dtype = ARTEL_DTYPE_STRING;
+    if (status == ARTEL_OK) status = artel_variable_create(strategy, &strings, &words);
     for (int i = 2; i < argc && status == ARTEL_OK; i++)
         status = strchr(argv[i], '.') ? add_model(ctx, strategy, argv[i], &model) : add_kind(strategy, argv[i]);
     if (status == ARTEL_OK) status = artel_functions_save(strategy, NULL, 0, argv[1]);

@@ -154,7 +154,8 @@ def errors():
     refused("cut off", chain("npz:d.npz", ("function", dict(file="cut.artel"))), "cut.artel")
     no("which one", dict(file="all.artel"), "several functions")
     no("another name", dict(file="all.artel", function="nrm"), "no function 'nrm'", "nearest is norm")
-    no("one that writes", dict(file="all.artel", function="writes"), "changes variables")
+    for name in ("writes", "words"):
+        no("one that writes", dict(file="all.artel", function=name), "'%s' changes variables" % name)
     for name in ("reduces", "centres"):
         no(name, dict(file="all.artel", function=name), "'%s' computes with all rows" % name)
     no("a shared output", dict(file="all.artel", function="fixed"), "output 0 of 'fixed' is shared")
@@ -174,7 +175,7 @@ def errors():
 np.savez("d.npz", x=X, y=Y)
 np.savez("text.npz", x=np.array(["a", "b"]))
 write("norm.artel", "norm")
-write("all.artel", "norm", "both", "noise", "writes", "reduces", "shared", "centres", "fixed", "says")
+write("all.artel", "norm", "both", "noise", "writes", "words", "reduces", "shared", "centres", "fixed", "says")
 for part in (values, models, random, training, errors):
     part()
 sys.exit(report())
