@@ -44,7 +44,8 @@ typedef enum artel__closure_op {
     ARTEL__CLOSURE_COPY = 12,    /* chief -> head: give the part to the server of rank `item`, for the epoch in b */
     ARTEL__CLOSURE_INSTALL = 13, /* head -> server: all of a part. item: its life; position: version; a: updates; rate:
                                     the number before which all closures are done, in its bits */
-    ARTEL__CLOSURE_FORWARD = 14  /* head -> copy: what `flags` says, at version `position` */
+    ARTEL__CLOSURE_FORWARD = 14, /* head -> copy: what `flags` says, at version `position` */
+    ARTEL__CLOSURE_DROP = 15     /* chief -> server: others hold the part: what it has of it is void */
 } artel__closure_op;
 
 enum {

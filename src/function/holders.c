@@ -84,6 +84,18 @@ static void take_newest(artel_coordinator *c, const holdings *h, int part)
     if (!best) return;
     p->life = best->life;
     p->epoch = best->epoch;
+    p->head = part; /* who was is not known; not one server for all of them */
+}
+
+/* A chief that begins finds a part that nobody has said anything about, though closures have changed others: who had it
+ * was started again since. */
+static void find_lost(artel_coordinator *c, const holdings *h)
+{
+    bool begun = false;
+    for (int i = 0; i < h->servers * h->servers; i++) begun = begun || h->all[i].version > 1;
+    for (int i = 0; i < h->servers && begun; i++) {
+        if (c->part[i].epoch == 0) raise_lost(c, i);
+    }
 }
 
 /* The holdings of a part that count; returns the head, -1: nobody has it. */
@@ -161,6 +173,19 @@ static void say_held(artel__driver *d, int before, int had, int part)
                p->copies + 1);
 }
 
+/* What servers have of a part that others hold from here on is void: who was cut off, and has come back. */
+static artel_status drop_void(artel__driver *d, const holdings *h, int part, const int *chosen, int count)
+{
+    const artel__lane_head drop = {.op = ARTEL__CLOSURE_DROP, .b = (uint64_t)part};
+    artel_status status = ARTEL_OK;
+    for (int k = 0; k < h->servers && status == ARTEL_OK; k++) {
+        bool holds = false;
+        for (int i = 0; i < count; i++) holds = holds || chosen[i] == k;
+        if (!holds && held_at(h, part, k)->epoch) status = order(d, k, drop);
+    }
+    return status;
+}
+
 /* One part: its head, and copies that are level with it. */
 static artel_status hold(artel__driver *d, holdings *h, int part, int head)
 {
@@ -181,7 +206,7 @@ static artel_status hold(artel__driver *d, holdings *h, int part, int head)
     }
     artel_status status = assign(d, part, chosen, count);
     if (status == ARTEL_OK) say_held(d, before, had, part);
-    return status;
+    return status == ARTEL_OK ? drop_void(d, h, part, chosen, count) : status;
 }
 
 /* -- all -- */
@@ -197,8 +222,9 @@ static artel_status decide(artel__driver *d, holdings *h, int *lost)
 {
     artel_coordinator *c = d->c;
     int head[ARTEL__PLACE_SERVERS];
+    for (int i = 0; i < h->servers && !c->met; i++) take_newest(c, h, i);
+    if (!c->met) find_lost(c, h);
     for (int i = 0; i < h->servers; i++) {
-        if (!c->met) take_newest(c, h, i);
         head[i] = choose_head(d, h, i);
         if (head[i] < 0) head[i] = begin_again(d, h, i, lost);
         if (head[i] < 0) return ARTEL_OK;

@@ -151,6 +151,20 @@ static artel_status install(own *o, artel__chain_client *c, artel__chain_call *a
     return artel__chain_answer(c, at, out, NULL, 0);
 }
 
+/* A part that others hold, of a server that was cut off from them. Its own stays, as room to begin anew in, and counts
+ * as one that nobody has heard of. */
+static artel_status drop(own *o, artel__owned_part *p, artel__chain_client *c, artel__chain_call *at,
+                         const artel__lane_head *out)
+{
+    p->epoch = 0;
+    p->chain.head = false;
+    if (p->number != o->server) {
+        o->part[p->number] = NULL;
+        artel__owned_destroy(p);
+    }
+    return artel__chain_answer(c, at, out, NULL, 0);
+}
+
 /* Nothing follows. */
 static artel_status end(own *o, artel__chain_client *c, artel__chain_call *at, const artel__lane_head *out)
 {
@@ -197,6 +211,7 @@ static artel_status handle_part(own *o, const artel__closure_job *j, artel__owne
     case ARTEL__CLOSURE_FORWARD: return follow(j, p, c, at, in);
     case ARTEL__CLOSURE_ASSIGN: return assign(j, p, c, at, in, &out);
     case ARTEL__CLOSURE_COPY: return copy_out(o, j, p, c, at, in, &out);
+    case ARTEL__CLOSURE_DROP: return drop(o, p, c, at, &out);
     default: return artel__closure_misfit(j->ctx, "a task");
     }
     return status == ARTEL_OK ? reply(p, c, at, &out, count) : status;
@@ -213,7 +228,8 @@ static artel_status handle(own *o, const artel__closure_job *j, artel__chain_cli
     if (in.install == o->session && in.op == ARTEL__CLOSURE_INSTALL) return install(o, c, at, &in, &out);
     uint64_t number = in.b & 0xff;
     artel__owned_part *p = number < (uint64_t)o->strategy->servers ? o->part[number] : NULL;
-    bool commands = in.op == ARTEL__CLOSURE_ASSIGN || in.op == ARTEL__CLOSURE_COPY || in.op == ARTEL__CLOSURE_FORWARD;
+    bool commands = in.op == ARTEL__CLOSURE_ASSIGN || in.op == ARTEL__CLOSURE_COPY || in.op == ARTEL__CLOSURE_DROP ||
+                    in.op == ARTEL__CLOSURE_FORWARD;
     if (p && in.install == o->session && (p->chain.head || commands)) return handle_part(o, j, p, c, at, &in);
     out.flags = ARTEL__CLOSURE_STALE;
     return artel__chain_answer(c, at, &out, NULL, 0);

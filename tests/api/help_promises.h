@@ -51,6 +51,7 @@ void promise_survives_servers(void);
 void promise_loses_no_server(int kills);
 /* A chief that is killed finds the servers as they were. */
 void promise_resumes(void);
+void promise_hears_what_was_lost(void);
 /* A server has come back without its variables, and nobody has been told: what it has now is not kept, and not read. */
 void promise_keeps_nothing_void(void);
 /* A closure has failed that nobody fetches, and before that is raised a server has come back without its variables: the

@@ -126,6 +126,32 @@ void promise_resumes(void)
     raise(SIGKILL);
 }
 
+/* The chief and a server are gone together: whoever reads is told so before it gets what the server begins with. */
+void promise_hears_what_was_lost(void)
+{
+    char path[512];
+    const float zero = 0;
+    chief_name_file(path, "lost", 0);
+    FILE *before = fopen(path, "r");
+    if (!before) {
+        before = fopen(path, "w");
+        check(before && fclose(before) == 0, "%s", path);
+        chief_many(40);
+        chief_join();
+        chief_end("ps", 0);
+        raise(SIGKILL);
+    }
+    check(fclose(before) == 0, "%s", path);
+    float value = -1;
+    artel_status status = artel_variable_read(job.counter, &value, 1);
+    check(status == ARTEL_ERROR_RUN && value == -1 && strstr(artel_context_error(job.ctx)->what, "what it had is lost"),
+          "%d", (int)status);
+    check(artel_variable_assign(job.counter, &zero, 1) == ARTEL_OK, "assign");
+    chief_many(10);
+    chief_join();
+    check(chief_counted() == 10, "it goes on");
+}
+
 static void *kill_soon(void *user)
 {
     const struct timespec pause = {.tv_nsec = 700000000};

@@ -53,6 +53,7 @@ static void be_chief(const char *cases, const char *rule)
     if (strchr(cases, 'u')) promise_bears_a_pause();
     if (strchr(cases, 'y') || strchr(cases, 'z')) promise_begins_in_turn(strchr(cases, 'z'));
     if (strchr(cases, 'c')) promise_resumes();
+    if (strchr(cases, 'C')) promise_hears_what_was_lost();
     if (strchr(cases, 'x')) { /* the chief is gone */
         chief_many(1);
         chief_join();

@@ -81,6 +81,7 @@ def PS14_PS15_PS17_losses():
     ran = keeps("ws", restarts=9)
     expect(ran.err.count("started again") == 4, "four kills:", ran.err)
     keeps("c", restarts=1)
+    keeps("C", restarts=1)
 
 
 def copies_of_servers():
