@@ -25,7 +25,7 @@ _tracing: List["_Graph"] = []
 
 
 class _VariableOptions(ctypes.Structure): _fields_ = [("struct_size", _z), ("name", _s), ("dtype", _i), ("shape", _Shape), ("initial", _p), ("initializer", _s),
-        ("aggregation", _s)]
+        ("aggregation", _s), ("synchronization", _s)]
 class _FunctionOptions(ctypes.Structure): _fields_ = [("struct_size", _z), ("name", _s), ("arguments", ctypes.POINTER(_Argument)), ("argument_count", _i),
         ("output_count", _i), ("training", _b)]
 class _Choice(ctypes.Structure): _fields_ = [("struct_size", _z), ("condition", _v), ("then", _Trace), ("otherwise", _Trace), ("user", _p), ("inputs", ctypes.POINTER(_v)),
@@ -335,11 +335,12 @@ class Strategy(_Holder):
         """num_replicas_in_sync."""
         return _lib.artel_strategy_replicas(self._handle)
 
-    def variable(self, name: str, initial: Any, dtype: str = "float32", aggregation: Optional[str] = None) -> Variable:
-        """Before the first run. float32 or float64."""
+    def variable(self, name: str, initial: Any, dtype: str = "float32", aggregation: Optional[str] = None,
+                 synchronization: Optional[str] = None) -> Variable:
+        """Before the first run. float32 or float64. What rows write: by `aggregation`; with `synchronization` "on_read" when it is read."""
         plain, handle = np.ascontiguousarray(initial, dtype).reshape(np.shape(initial)), _p()
         options = _VariableOptions(ctypes.sizeof(_VariableOptions), _text(name), _DTYPES.index(dtype), _extents(plain.shape), plain.ctypes.data, None,
-                                   _text(aggregation))
+                                   _text(aggregation), _text(synchronization))
         self._check(_lib.artel_variable_create(self._handle, ctypes.byref(options), ctypes.byref(handle)))
         return Variable(self, handle)
 
