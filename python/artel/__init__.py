@@ -102,12 +102,20 @@ def version() -> str:
 
 
 def _text(value: Optional[str]) -> Optional[bytes]:
-    return None if value is None else os.fspath(value).encode()
+    text = None if value is None else os.fspath(value)
+    if text is not None and "\0" in text:
+        raise ValueError(f"a text with a null character: {text!r}")
+    return None if text is None else text.encode()
+
+
+def _dump(value: Any) -> bytes:
+    """As JSON; numbers and arrays of NumPy as Python's."""
+    return json.dumps(value, default=lambda one: one.tolist() if isinstance(one, (np.generic, np.ndarray)) else json.JSONEncoder().default(one)).encode()
 
 
 def _json(value: Record) -> Optional[bytes]:
     """Names as they are; records and lists of either as JSON."""
-    return json.dumps(value).encode() if isinstance(value, (dict, list, tuple)) else _text(value)
+    return _dump(value) if isinstance(value, (dict, list, tuple)) else _text(value)
 
 
 def _plain(array: Any) -> np.ndarray:
@@ -116,6 +124,14 @@ def _plain(array: Any) -> np.ndarray:
         raise TypeError("a generator or function is no array: make arrays of its rows, or give data='FORMAT:WHAT'")
     one = np.asarray(array)
     return np.ascontiguousarray(one, one.dtype.newbyteorder("=")).reshape(one.shape)
+
+
+def _numbers(array: Any, dtype: str) -> np.ndarray:
+    """As one block of this element type, which has to hold them; None is no NaN."""
+    one = np.asarray(array)
+    if one.dtype.kind in "cmMOSTU" or (dtype == "int32" and one.size and not -(2**31) <= one.min() <= one.max() < 2**31):
+        raise ValueError(f"{dtype} cannot be made of {array!r}")
+    return np.ascontiguousarray(one, dtype).reshape(one.shape)
 
 
 def _strings(array: np.ndarray) -> Optional[ctypes.Array]:
@@ -148,11 +164,19 @@ def _named(arrays: Arrays) -> List[Tuple[Optional[bytes], np.ndarray]]:
 
 
 class _Context:
-    """A context of the library, and what is made from it until it goes."""
+    """A context of the library, which ends what is made from it before itself: of objects in a circle Python finalizes any one first."""
 
     def __init__(self) -> None:
-        self.handle = _p()
+        self.handle, self.lock, self.made = _p(), threading.RLock(), {}  # type: _p, Any, Dict[int, Callable]
         self.check(_lib.artel_context_create(None, ctypes.byref(self.handle)))
+
+    def own(self, handle: ctypes.c_void_p, destroy: Callable) -> None:
+        self.made[handle.value] = destroy
+
+    def end(self, handle: ctypes.c_void_p) -> None:
+        destroy = self.made.pop(handle.value, None)
+        if destroy:
+            destroy(handle)
 
     def check(self, status: int) -> None:
         if status >= 0:
@@ -162,6 +186,8 @@ class _Context:
                     record.advice.decode(errors="replace"))
 
     def __del__(self) -> None:
+        for handle in list(self.made):
+            self.end(_p(handle))
         if self.handle:
             _lib.artel_context_destroy(self.handle)
             self.handle = _p()
@@ -179,12 +205,13 @@ class _Data:
             raise ValueError("give arrays, or data='FORMAT:WHAT', and not both")
         if specification is not None:
             context.check(_lib.artel_data_open(context.handle, _text(specification), ctypes.byref(self.handle)))
-            return
+            return context.own(self.handle, _lib.artel_data_destroy)
         roles = [(name, one, _INPUT) for name, one in _named(x)] + [(name, one, _TARGET) for name, one in (_named(y) if y is not None else [])]
         if weight is not None:
             roles.append((None, _plain(weight), _WEIGHT))
         described = (_Array * len(roles))(*[self.describe(*one) for one in roles])
         context.check(_lib.artel_data_from_memory(context.handle, described, len(roles), ctypes.byref(self.handle)))
+        context.own(self.handle, _lib.artel_data_destroy)
 
     def describe(self, name: Optional[bytes], array: np.ndarray, role: int) -> _Array:
         text = _strings(array)
@@ -200,9 +227,7 @@ class _Data:
         return _Array(name, _BY_NAME if name else role, dtype, shape, values)
 
     def __del__(self) -> None:
-        if self.handle:
-            _lib.artel_data_destroy(self.handle)
-            self.handle = _p()
+        self.context.end(self.handle)
 
 
 def _fill(options: ctypes.Structure, settings: Dict[str, Any]) -> None:
@@ -229,21 +254,23 @@ def _history(handle: ctypes.c_void_p) -> Dict[str, List[float]]:
 
 @contextmanager
 def _interruptible(context: _Context, raised: List[BaseException]) -> Iterator[None]:
-    """While the library runs, Ctrl-C ends what it does at the next step: an exception in the midst of a callback would be lost."""
+    """While the library runs, other threads wait, and Ctrl-C ends what it does at the next step: an exception in the midst of a callback would be lost."""
     main = threading.current_thread() is threading.main_thread()
     if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield
+        with context.lock:
+            yield
         return
 
     def interrupt(_number: int, _frame: Any) -> None:
         raised.append(KeyboardInterrupt())
         _lib.artel_context_cancel(context.handle)
 
-    signal.signal(signal.SIGINT, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    with context.lock:
+        signal.signal(signal.SIGINT, interrupt)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class Model:
@@ -258,11 +285,12 @@ class Model:
             self._check(_lib.artel_model_load(self._context.handle, _text(path), ctypes.byref(self._handle)))
         else:
             self._check(_lib.artel_model_load_with_policy(self._context.handle, _text(path), _text(dtype), ctypes.byref(self._handle)))
+        self._context.own(self._handle, _lib.artel_model_destroy)
+        self._alone = context is None
 
     def __del__(self) -> None:
-        if getattr(self, "_handle", None):
-            _lib.artel_model_destroy(self._handle)
-            self._handle = _p()
+        if getattr(self, "_alone", False):  # those of a strategy, which end behind it, are left to the context
+            self._context.end(self._handle)
 
     def _check(self, status: int) -> None:
         self._context.check(status)
@@ -290,9 +318,9 @@ class Model:
             held = _Data(self._context, *(tuple(validation_data) + (None, None))[:3], None)
         options.validation_data = held.handle if held else None
         if class_weight is not None:
-            options.class_weight = json.dumps({str(key): float(value) for key, value in class_weight.items()}).encode()
+            options.class_weight = _dump({str(key): float(value) for key, value in class_weight.items()})
         if keras_callbacks is not None:
-            options.callbacks = json.dumps(list(keras_callbacks)).encode()
+            options.callbacks = _dump(list(keras_callbacks))
         raised: List[BaseException] = []
         callbacks = [callbacks] if callable(callbacks) else list(callbacks)
         if not all(map(callable, callbacks)):
@@ -388,7 +416,7 @@ class Model:
 
     def set_weight(self, path: str, values: np.ndarray) -> None:
         """The same the other way."""
-        plain = np.ascontiguousarray(values, "float32")
+        plain = _numbers(values, "float32")
         self._check(_lib.artel_model_set_weight(self._handle, _text(path), plain.ctypes.data_as(_p), _l(plain.size)))
 
     def digest(self) -> str:

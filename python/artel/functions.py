@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Sequence, Union
 
 import numpy as np
 
-from . import _DTYPES, _STRING, _Context, _Shape, _b, _fill, _i, _l, _lib, _p, _read_strings, _s, _String, _strings, _text, _u, _z
+from . import _DTYPES, _STRING, _Context, _Shape, _b, _fill, _i, _l, _lib, _p, _plain, _read_strings, _s, _String, _strings, _text, _u, _z
 
 __all__ = ["Function", "Functions", "load_functions"]
 
@@ -62,7 +62,7 @@ class Function:
     def __call__(self, *arrays: Any) -> Union[np.ndarray, List[np.ndarray]]:
         if len(arrays) != len(self._arguments):
             raise TypeError(f"{self.name} takes {len(self._arguments)} arrays ({', '.join(self.arguments)}), and was given {len(arrays)}")
-        given = [np.ascontiguousarray(array).reshape(np.shape(array)) for array in arrays]
+        given = [_plain(array) for array in arrays]
         texts = [_strings(array) for array in given]
         for array, text in zip(given, texts):
             if (text is None and str(array.dtype) not in _DTYPES) or array.ndim > 8:
@@ -71,7 +71,8 @@ class Function:
         made = self._outputs(rows[0] if rows else 1)
         inputs, outputs = (_Values * (len(given) + 1))(*map(_values, given, texts)), (_Values * (len(made) + 1))(
             *(_Values(_STRING, _Shape(), ctypes.addressof(one[0])) if isinstance(one, tuple) else _values(one) for one in made))
-        self._owner._check(_lib.artel_function_run(self._handle, inputs, len(given), outputs, len(made)))
+        with self._owner._context.lock:
+            self._owner._check(_lib.artel_function_run(self._handle, inputs, len(given), outputs, len(made)))
         made = [_read_strings(*one) if isinstance(one, tuple) else one for one in made]
         return made[0] if len(made) == 1 else made
 
@@ -86,8 +87,7 @@ class _Holder:
 
     def __del__(self) -> None:
         if getattr(self, "_handle", None):
-            _lib.artel_strategy_destroy(self._handle)
-            self._handle = _p()
+            self._context.end(self._handle)
 
     def _check(self, status: int) -> None:
         self._context.check(status)
@@ -112,6 +112,7 @@ class Functions(_Holder):
                 raise TypeError(f"{name} is the file's, for results depend on it")
         options = _strategy_options(settings)
         self._check(_lib.artel_functions_load(self._context.handle, _text(path), ctypes.byref(options), ctypes.byref(self._handle)))
+        self._context.own(self._handle, _lib.artel_strategy_destroy)
 
     def variable(self, name: str) -> np.ndarray:
         """The values of a variable ("dense/kernel") as they are now."""

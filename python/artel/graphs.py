@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import ctypes
 import inspect
-import json
+import threading
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from . import _DTYPES, Model, Record, _Shape, _b, _d, _i, _json, _l, _lib, _p, _s, _text, _z
+from . import _DTYPES, Model, Record, _Shape, _b, _d, _dump, _i, _json, _l, _lib, _numbers, _p, _s, _text, _z
 from .functions import Function, _Argument, _Holder, _read, _strategy_options
 
 __all__ = ["Optimizer", "Spec", "Strategy", "Value", "Variable", "call", "choose", "constant", "dropout", "gather", "gradients", "jacobians", "loop", "loss", "normal", "op",
@@ -21,7 +21,16 @@ _NONE, _MOST, _INVALID = -1, 256, -1
 _v = ctypes.c_int32  # artel_value
 _REDUCTIONS = {"sum": 0, "mean": 1, "min": 2, "max": 3}
 _Trace = ctypes.CFUNCTYPE(_i, _p, _p, ctypes.POINTER(_v), ctypes.POINTER(_v))
-_tracing: List["_Graph"] = []
+
+
+class _Tracing(threading.local):
+    """What this thread traces, the innermost one last."""
+
+    def __init__(self) -> None:
+        self.graphs: List["_Graph"] = []
+
+
+_tracing = _Tracing()
 
 
 class _VariableOptions(ctypes.Structure): _fields_ = [("struct_size", _z), ("name", _s), ("dtype", _i), ("shape", _Shape), ("initial", _p), ("initializer", _s),
@@ -38,14 +47,21 @@ class _Scan(ctypes.Structure): _fields_ = [("struct_size", _z), ("body", _Trace)
 Spec = NamedTuple("Spec", [("shape", Tuple[int, ...]), ("dtype", str), ("shared", bool)])  # what an argument is: rows() or shared()
 
 
+def _spec(shape: Tuple[int, ...], dtype: str, shared: bool) -> Spec:
+    if dtype not in _DTYPES + ["string"]:
+        raise TypeError(f"arguments of {dtype!r}; element types are {', '.join(_DTYPES)}, string")
+    _extents(shape)
+    return Spec(shape, dtype, shared)
+
+
 def rows(*shape: int, dtype: str = "float32") -> Spec:
     """An entry of this shape for each row of the batch, which is divided among replicas."""
-    return Spec(shape, dtype, False)
+    return _spec(shape, dtype, False)
 
 
 def shared(*shape: int, dtype: str = "float32") -> Spec:
     """One array of this shape, the same on all replicas."""
-    return Spec(shape, dtype, True)
+    return _spec(shape, dtype, True)
 
 
 class _Graph:
@@ -71,7 +87,7 @@ class _Graph:
     def callback(self, python: Callable, inputs: int, outputs: int) -> Any:
         def trace(_user: Optional[int], handle: int, given: Any, made: Any) -> int:
             outer, self.handle = self.handle, _p(handle)
-            _tracing.append(self)
+            _tracing.graphs.append(self)
             try:
                 result = python(*[Value(self, given[i]) for i in range(inputs)])
                 listed = list(result) if isinstance(result, (list, tuple)) else [] if result is None else [result]
@@ -84,16 +100,16 @@ class _Graph:
                 self.raised.append(error)
                 return _INVALID
             finally:
-                _tracing.pop()
+                _tracing.graphs.pop()
                 self.handle = outer
         self.kept.append(_Trace(trace))
         return self.kept[-1]
 
 
 def _graph() -> _Graph:
-    if not _tracing:
+    if not _tracing.graphs:
         raise RuntimeError("values are there while a function is traced: decorate it with strategy.function()")
-    return _tracing[-1]
+    return _tracing.graphs[-1]
 
 
 def _give(function: Any, *arguments: Any) -> "Value":
@@ -113,6 +129,14 @@ class _Arithmetic:
 
     def __abs__(self) -> "Value":
         return op("absolute", self)
+
+    def __eq__(self, other: Any) -> Any:
+        return op("equal", self, other) if _tracing.graphs else NotImplemented
+
+    def __ne__(self, other: Any) -> Any:
+        return op("not_equal", self, other) if _tracing.graphs else NotImplemented
+
+    __hash__ = object.__hash__
 
 
 for _python, _ours in {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "floordiv": "floor_divide", "mod": "mod", "pow": "power", "matmul": "matmul",
@@ -134,6 +158,9 @@ class Value(_Arithmetic):
         self.dtype = _DTYPES[dtype.value] if dtype.value < len(_DTYPES) else "string"
         self.shape, self.by_row = tuple(shape.dim[i] for i in range(shape.rank)), by_row.value
 
+    def __array__(self, *_: Any, **__: Any) -> np.ndarray:
+        raise TypeError("a value is no array while a function is traced: operations are those of graphs, and functions of artel run on arrays")
+
     def __bool__(self) -> bool:
         raise TypeError("a value has no truth while a function is traced: use graphs.choose() or op('where', ...)")
 
@@ -153,7 +180,10 @@ class Variable(_Arithmetic):
 
     def set(self, values: Any) -> None:
         """Between two runs."""
-        plain = np.ascontiguousarray(values, self.numpy().dtype)
+        before = self.numpy()
+        plain = _numbers(values, str(before.dtype))
+        if plain.shape != before.shape:
+            raise ValueError(f"{self.name}: values of {plain.shape} for a variable of {before.shape}")
         self._strategy._check(_lib.artel_variable_assign_as(self._handle, _DTYPES.index(str(plain.dtype)), plain.ctypes.data_as(_p), _l(plain.size)))
 
     def assign(self, value: Any) -> None:
@@ -181,6 +211,8 @@ class Optimizer:
 
 
 def _extents(shape: Sequence[int]) -> _Shape:
+    if len(shape) > 8 or not all(hasattr(one, "__index__") for one in shape):
+        raise ValueError(f"the shape {tuple(shape)}; a shape is up to 8 whole numbers")
     return _Shape(len(shape), (_l * 8)(*shape))
 
 
@@ -188,9 +220,9 @@ def _constant(array: Any, dtype: Optional[str]) -> int:
     plain = np.asarray(array)
     if dtype is None:
         dtype = "bool" if plain.dtype == bool else "int32" if plain.dtype.kind in "iu" else "float32"
-    plain = np.ascontiguousarray(plain, dtype).reshape(plain.shape)
     if dtype not in ("float32", "float64", "int32", "bool"):
         raise TypeError(f"a constant of {dtype}; constants are float32, float64, int32 or bool")
+    plain = _numbers(array, dtype)
     return _lib.artel_graph_constant(_graph().handle, _DTYPES.index(dtype), ctypes.byref(_extents(plain.shape)), plain.ctypes.data_as(_p))
 
 
@@ -224,7 +256,7 @@ def op(name: str, *inputs: Any, **attributes: Any) -> Any:
     """An operation of keras.ops (docs/layers.md), with its settings by name: the result, or the list of them."""
     graph, made = _graph(), (_v * _MOST)()
     flat = [one for each in inputs for one in (each if isinstance(each, (list, tuple)) and any(isinstance(v, (Value, Variable)) for v in each) else [each])]
-    settings = json.dumps(attributes).encode() if attributes else None
+    settings = _dump(attributes) if attributes else None
     count = _lib.artel_graph_op_all(graph.handle, name.encode(), _list(flat), _i(len(flat)), settings, made, _i(_MOST))
     graph.check(min(count, 0))
     return graph.values(made, count)
@@ -329,6 +361,7 @@ class Strategy(_Holder):
         self._models: List[Model] = []
         options = _strategy_options(dict(settings, strategy=strategy))
         self._check(_lib.artel_strategy_create(self._context.handle, ctypes.byref(options), ctypes.byref(self._handle)))
+        self._context.own(self._handle, _lib.artel_strategy_destroy)
 
     @property
     def replicas(self) -> int:
@@ -338,7 +371,9 @@ class Strategy(_Holder):
     def variable(self, name: str, initial: Any, dtype: str = "float32", aggregation: Optional[str] = None,
                  synchronization: Optional[str] = None) -> Variable:
         """Before the first run. float32 or float64. What rows write: by `aggregation`; with `synchronization` "on_read" when it is read."""
-        plain, handle = np.ascontiguousarray(initial, dtype).reshape(np.shape(initial)), _p()
+        if dtype not in _DTYPES:
+            raise TypeError(f"{name}: there is no element type {dtype!r}; use float32 or float64")
+        plain, handle = _numbers(initial, dtype), _p()
         options = _VariableOptions(ctypes.sizeof(_VariableOptions), _text(name), _DTYPES.index(dtype), _extents(plain.shape), plain.ctypes.data, None,
                                    _text(aggregation), _text(synchronization))
         self._check(_lib.artel_variable_create(self._handle, ctypes.byref(options), ctypes.byref(handle)))
@@ -367,12 +402,16 @@ class Strategy(_Holder):
         if isinstance(variables, Model):
             self._check(_lib.artel_optimizer_create_for_model(self._handle, _json(optimizer), variables._handle, ctypes.byref(handle)))
         else:
+            variables = [variables] if isinstance(variables, Variable) else list(variables)
             listed = (_p * max(len(variables), 1))(*[one._handle for one in variables])
             self._check(_lib.artel_optimizer_create(self._handle, _json(optimizer), listed, _i(len(variables)), ctypes.byref(handle)))
         return Optimizer(self, handle)
 
     def function(self, *specs: Spec, outputs: int = 1, training: bool = False, name: Optional[str] = None) -> Callable[[Callable], Function]:
         """A decorator: traces a Python function now, once, and gives what runs it. `specs`: what its arguments are; `outputs`: how many values it gives."""
+        if not all(isinstance(spec, Spec) for spec in specs):
+            raise TypeError("arguments are described by graphs.rows(...) or graphs.shared(...): @strategy.function(graphs.rows(3))")
+
         def trace(python: Callable) -> Function:
             graph, handle = _Graph(self), _p()
             names = [_text(one) for one in list(inspect.signature(python).parameters)[:len(specs)]] + [None] * len(specs)
@@ -381,7 +420,8 @@ class Strategy(_Holder):
                 for i, spec in enumerate(specs)])
             called = _text(name or getattr(python, "__name__", "function"))
             options = _FunctionOptions(ctypes.sizeof(_FunctionOptions), called, listed, len(specs), outputs, training)
-            graph.check(_lib.artel_function_create(self._handle, ctypes.byref(options), graph.callback(python, len(specs), outputs), None, ctypes.byref(handle)))
+            with self._context.lock:
+                graph.check(_lib.artel_function_create(self._handle, ctypes.byref(options), graph.callback(python, len(specs), outputs), None, ctypes.byref(handle)))
             return Function(self, handle, called.decode())
         return trace
 

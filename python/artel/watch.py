@@ -37,6 +37,7 @@ def checkpoints(directory: str, min_interval_secs: float = 0, timeout: Optional[
     options = _Options(struct_size=ctypes.sizeof(_Options), min_interval_secs=min_interval_secs, timeout_secs=-1 if timeout is None else timeout,
                        max_checkpoints=most, ignore_end=ignore_end, is_over=ctypes.cast(call, _p) if timeout_fn else None)
     context.check(_lib.artel_watch_create(context.handle, _text(directory), ctypes.byref(options), ctypes.byref(handle)))
+    context.own(handle, _lib.artel_watch_destroy)
     try:
         while True:
             with _interruptible(context, raised):
@@ -50,7 +51,7 @@ def checkpoints(directory: str, min_interval_secs: float = 0, timeout: Optional[
             context.check(_lib.artel_watch_found(handle, ctypes.byref(found), ctypes.byref(folder)))
             yield folder.value.decode()
     finally:
-        _lib.artel_watch_destroy(handle)
+        context.end(handle)
 
 
 _lib.artel_watch_create.restype = _lib.artel_watch_next.restype = _lib.artel_watch_found.restype = ctypes.c_int

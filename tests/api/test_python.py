@@ -3,6 +3,7 @@
 """The Python module (python/artel): its structs are those of the headers; what it trains is what the command line trains, to the bit;
 callbacks, their failures, wrong arrays and settings."""
 import ctypes
+import gc
 import json
 import math
 import os
@@ -212,8 +213,62 @@ def graphs_of_python():
     for kind, text, call in [
         (ZeroDivisionError, "", lambda: function(lambda x: 1 // 0)), (TypeError, "2 values, and 1 were announced", lambda: function(lambda x: (x, x))), (artel.Error, "matmul", lambda: function(lambda x: x @ np.ones((5, 1)))),
         (artel.Error, "frobnicate", lambda: function(lambda x: graphs.frobnicate(x))), (TypeError, "no truth", lambda: function(lambda x: x if x else x)), (RuntimeError, "while a function is traced", lambda: v + 1),
-        (ValueError, "no reduction", lambda: function(lambda x: graphs.reduce(x, "product"))), (artel.Error, "exists", lambda: s.variable("v", 2.0)), (artel.Error, "", lambda: function(lambda x: x)(np.ones((2, 3))))]:
+        (ValueError, "no reduction", lambda: function(lambda x: graphs.reduce(x, "product"))), (artel.Error, "exists", lambda: s.variable("v", 2.0)), (artel.Error, "", lambda: function(lambda x: x)(np.ones((2, 3)))),
+        (TypeError, "no array", lambda: function(lambda x: np.stack([x]))), (TypeError, "no array", lambda: function(lambda x: function(lambda x: x)(x))), (TypeError, "generator", lambda: function(lambda x: x)(row for row in [x])),
+        (ValueError, "int32 cannot be made of", lambda: function(lambda x: x * 2**40 + graphs.constant(2**40))), (ValueError, "cannot be made of None", lambda: function(lambda x: x + graphs.constant(None))),
+        (ValueError, "values of (2,)", lambda: v.set([1, 2])), (ValueError, "cannot be made of None", lambda: v.set(None)), (artel.Error, "on_reed", lambda: artel.Strategy().variable("r", 1.0, aggregation="sum", synchronization="on_reed")), (ValueError, "null", lambda: s.variable("a\0b", 1.0)), (TypeError, "'float'", lambda: s.variable("f", 1.0, "float")),
+        (TypeError, "'floot'", lambda: graphs.rows(2, dtype="floot")), (ValueError, "up to 8", lambda: graphs.rows(*[1] * 9)), (ValueError, "whole numbers", lambda: graphs.shared(None)), (TypeError, "graphs.rows(...)", lambda: s.function(lambda x: x))]:
         refuses(kind, text, call)
+    late = artel.Strategy()
+    u = late.variable("u", 1.0)
+    expect(late.optimizer({"class_name": "SGD", "config": {"learning_rate": np.float32(0.5)}}, u).iterations() == 0 and v in [u, v] and len({v, s}) == 2, "a variable is no thing among others")
+    same = function(lambda x: [x == 1, graphs.sum(x != [1, 2], axis=np.int64(-1))], outputs=2)
+    equal, unequal = same(np.array([[1, 2], [3, 1]], ">f4"))
+    expect(np.array_equal(equal, [[True, False], [False, True]]) and np.array_equal(unequal, [0, 2]), equal, unequal)
+    threads(same)
+
+
+def threads(function):
+    """Threads that call one function take turns; each traces what is its own."""
+    barrier, results = threading.Barrier(3), []
+
+    def work(k):
+        s = artel.Strategy(batch_size=4)
+        w = s.variable("w", float(k))
+
+        def python(x):
+            barrier.wait()
+            y = x * w
+            barrier.wait()
+            return y
+
+        own = s.function(graphs.rows(2))(python)(np.ones((4, 2)))
+        results.append(own[0, 0] == k and all(np.array_equal(function(np.full((4, 2), k))[1], [1 + (k == 3)] * 4) for _ in range(40)))
+
+    started = [threading.Thread(target=work, args=(k,)) for k in (1, 2, 3)]
+    for thread in started:
+        thread.start()
+    for thread in started:
+        thread.join()
+    expect(results == [True] * 3, "threads disturb one another", results)
+
+
+def circles():
+    """Objects in a circle, which Python finalizes oldest first: a context goes when all that was made from it has gone."""
+    gc.collect()
+    order, held = [], {name: getattr(artel._lib, "artel_%s_destroy" % name) for name in ("context", "model", "strategy")}
+    for name, destroy in held.items():
+        setattr(artel._lib, "artel_%s_destroy" % name, lambda handle, name=name, destroy=destroy: (order.append(name), destroy(handle)))
+    s = artel.Strategy(batch_size=4)
+    model = s.load(path("m.json"))
+    model.function = s.function(graphs.rows(6))(lambda x: graphs.call(model, x))
+    model.function(np.ones((4, 6)))
+    s.model, model.strategy = model, s
+    del s, model
+    gc.collect()
+    for name, destroy in held.items():
+        setattr(artel._lib, "artel_%s_destroy" % name, destroy)
+    expect(order == ["strategy", "model", "context"], order)
 
 
 def plain_forms(x, y):
@@ -307,8 +362,9 @@ def main():
     plain_forms(x, y)
     texts(y)
     interrupted(x, y)
+    circles()
     missing_library()
-    print("as the command line; twenty-seven refusals")
+    print("as the command line; forty refusals")
 
 
 if __name__ == "__main__":
