@@ -117,13 +117,24 @@ static artel_status go_back(chief *c)
     return ARTEL_OK;
 }
 
+/* What the checkpoint has goes to the servers and is kept. One that was lost before, of a chief that was away, or
+ * meanwhile is told once, and gets it again. */
+static artel_status give_all(chief *c)
+{
+    artel_status status = ARTEL_ERROR_RUN;
+    for (int tries = 0; status == ARTEL_ERROR_RUN && tries <= MOST_FAILURES; tries++) {
+        status = artel__snapshot_push(c->t->side.strategy);
+        if (status == ARTEL_OK) status = artel_coordinator_keep(c->coordinator);
+    }
+    return status;
+}
+
 artel_status artel__step_schedule(artel__step_trainer *t)
 {
     chief c = {.t = t, .heard = t->first, .scheduled = t->first};
     bool told = false;
     ARTEL_TRY(artel_coordinator_open(t->side.strategy, NULL, &c.coordinator));
-    artel_status status = t->saved >= 0 ? artel__snapshot_push(t->side.strategy) : ARTEL_OK;
-    if (status == ARTEL_OK && t->saved >= 0) status = artel_coordinator_keep(c.coordinator);
+    artel_status status = t->saved >= 0 ? give_all(&c) : ARTEL_OK;
     if (status == ARTEL_OK) status = go_on(&c, &told);
     while (status == ARTEL_ERROR_RUN && !told && t->saved >= 0 && ++c.failures <= MOST_FAILURES) {
         status = go_back(&c);
