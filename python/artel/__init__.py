@@ -29,7 +29,6 @@ _STEP, _EPOCH_END = 2, 3
 _p, _s, _i, _b, _d = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_bool, ctypes.c_double
 _l, _u, _z = ctypes.c_int64, ctypes.c_uint64, ctypes.c_size_t
 
-
 class Error(RuntimeError):
     """What the library has refused or what failed: `where`, `what`, `advice`, `status`."""
 
@@ -37,9 +36,7 @@ class Error(RuntimeError):
         super().__init__(f"{where}: {what}" + (f"; {advice}" if advice else ""))
         self.status, self.where, self.what, self.advice = status, where, what, advice
 
-
 # -- the C structs, field by field in the order of the headers (tests/api/test_python.py compares) --
-
 
 class _Record(ctypes.Structure): _fields_ = [("status", _i), ("where", ctypes.c_char * 256), ("what", ctypes.c_char * 768), ("advice", ctypes.c_char * 512)]
 class _Shape(ctypes.Structure): _fields_ = [("rank", _i), ("dim", _l * 8)]
@@ -63,10 +60,8 @@ class _EvaluateOptions(ctypes.Structure): _fields_ = [("struct_size", _z), ("bat
         ("plugin", _s), ("device_precision", _s), ("device_kernels", _s), ("device_launches", _s), ("all_reduce", _s),
         ("device_reduce", _s), ("device_memory", _s), ("allow_mixed_arithmetic", _b)]
 
-
 _OnEvent = ctypes.CFUNCTYPE(None, _p, ctypes.POINTER(_Event))
 _SET_BY_MODULE = {"struct_size", "validation_data", "callbacks", "on_plan", "on_event", "event_user", "on_profile", "cluster", "on_result"}
-
 
 def _open() -> ctypes.CDLL:
     named = os.environ.get("ARTEL_LIBRARY")
@@ -75,24 +70,15 @@ def _open() -> ctypes.CDLL:
     except OSError as error:
         advice = "ARTEL_LIBRARY names it" if named else "install artel, or name the file in ARTEL_LIBRARY"
         raise ImportError(f"{named or 'libartel.so.0.1'} cannot be opened ({error}): {advice}") from error
-    pointers = ["artel_context_create", "artel_model_load", "artel_model_load_with_policy", "artel_data_open"]
-    for name in pointers + ["artel_data_from_memory", "artel_model_fit", "artel_model_evaluate", "artel_model_predict", "artel_model_save",
-                            "artel_model_load_weights", "artel_model_freeze", "artel_model_compile", "artel_model_digest", "artel_model_get_weight",
-                            "artel_model_set_weight", "artel_predictions_get", "artel_predictions_get_float64", "artel_context_load_extension",
-                            "artel_model_read_checkpoint"]:
-        getattr(lib, name).restype = _i
     lib.artel_context_error.restype = ctypes.POINTER(_Record)
-    lib.artel_history_key.restype = _s
-    lib.artel_history_values.restype = ctypes.POINTER(_d)
+    lib.artel_history_key.restype, lib.artel_history_values.restype = _s, ctypes.POINTER(_d)
     lib.artel_history_absent.restype, lib.artel_history_absent.argtypes = _b, [_d]
     for name in ["artel_context_destroy", "artel_model_destroy", "artel_data_destroy", "artel_history_destroy", "artel_predictions_destroy",
                  "artel_context_cancel", "artel_context_clear"]:
         getattr(lib, name).restype, getattr(lib, name).argtypes = None, [_p]
     return lib
 
-
 _lib = _open()
-
 
 def version() -> str:
     """The library's version."""
@@ -100,23 +86,19 @@ def version() -> str:
     _lib.artel_version(ctypes.byref(text))
     return text.value.decode()
 
-
 def _text(value: Optional[str]) -> Optional[bytes]:
-    text = None if value is None else os.fspath(value)
-    if text is not None and "\0" in text:
+    text = "" if value is None else os.fspath(value)
+    if "\0" in text:
         raise ValueError(f"a text with a null character: {text!r}")
-    return None if text is None else text.encode()
-
+    return None if value is None else text.encode()
 
 def _dump(value: Any) -> bytes:
     """As JSON; numbers and arrays of NumPy as Python's."""
     return json.dumps(value, default=lambda one: one.tolist() if isinstance(one, (np.generic, np.ndarray)) else json.JSONEncoder().default(one)).encode()
 
-
 def _json(value: Record) -> Optional[bytes]:
     """Names as they are; records and lists of either as JSON."""
     return _dump(value) if isinstance(value, (dict, list, tuple)) else _text(value)
-
 
 def _plain(array: Any) -> np.ndarray:
     """As the library reads it: one block, in the machine's byte order."""
@@ -125,14 +107,12 @@ def _plain(array: Any) -> np.ndarray:
     one = np.asarray(array)
     return np.ascontiguousarray(one, one.dtype.newbyteorder("=")).reshape(one.shape)
 
-
 def _numbers(array: Any, dtype: str) -> np.ndarray:
     """As one block of this element type, which has to hold them; None is no NaN."""
     one = np.asarray(array)
     if one.dtype.kind in "cmMOSTU" or (dtype == "int32" and one.size and not -(2**31) <= one.min() <= one.max() < 2**31):
         raise ValueError(f"{dtype} cannot be made of {array!r}")
     return np.ascontiguousarray(one, dtype).reshape(one.shape)
-
 
 def _strings(array: np.ndarray) -> Optional[ctypes.Array]:
     """The elements of an array of text (str, bytes, or objects that are these) as the library reads them; None: it is none."""
@@ -144,7 +124,6 @@ def _strings(array: np.ndarray) -> Optional[ctypes.Array]:
     texts = [item.encode() if isinstance(item, str) else item for item in items]
     return (_String * max(len(texts), 1))(*[(text, len(text)) for text in texts])
 
-
 def _read_strings(made: ctypes.Array, shape: List[int]) -> np.ndarray:
     """An array of str, of elements that the library has written."""
     array = np.empty(int(np.prod(shape, dtype=np.int64)), object)
@@ -153,7 +132,6 @@ def _read_strings(made: ctypes.Array, shape: List[int]) -> np.ndarray:
         array[i] = ctypes.string_at(at, made[i].length).decode() if made[i].length else ""
     return array.reshape(shape)
 
-
 def _named(arrays: Arrays) -> List[Tuple[Optional[bytes], np.ndarray]]:
     """One array, several (a list of arrays), or those of a dict by the names of the model's inputs or outputs. A list of numbers, or of lists of
     them, is one array, as to NumPy."""
@@ -161,7 +139,6 @@ def _named(arrays: Arrays) -> List[Tuple[Optional[bytes], np.ndarray]]:
         return [(name.encode(), _plain(one)) for name, one in arrays.items()]
     several = isinstance(arrays, (list, tuple)) and len(arrays) > 0 and all(hasattr(one, "shape") and np.ndim(one) > 0 for one in arrays)
     return [(None, _plain(one)) for one in (arrays if several else [arrays])]
-
 
 class _Context:
     """A context of the library, which ends what is made from it before itself: of objects in a circle Python finalizes any one first."""
@@ -191,7 +168,6 @@ class _Context:
         if self.handle:
             _lib.artel_context_destroy(self.handle)
             self.handle = _p()
-
 
 class _Data:
     """Arrays, or a specification, as artel_data; keeps what it borrows."""
@@ -229,7 +205,6 @@ class _Data:
     def __del__(self) -> None:
         self.context.end(self.handle)
 
-
 def _fill(options: ctypes.Structure, settings: Dict[str, Any]) -> None:
     known = {name: kind for name, kind in options._fields_ if name not in _SET_BY_MODULE}
     for name, value in settings.items():
@@ -241,7 +216,6 @@ def _fill(options: ctypes.Structure, settings: Dict[str, Any]) -> None:
             wanted = {_s: "a text", _b: "True or False", _d: "a number"}.get(known[name], "a whole number")
             raise TypeError(f"the setting {name!r} takes {wanted}, and was given {value!r}") from None
 
-
 def _history(handle: ctypes.c_void_p) -> Dict[str, List[float]]:
     result, epochs = {}, _l()
     for index in range(_lib.artel_history_keys(handle)):
@@ -250,7 +224,6 @@ def _history(handle: ctypes.c_void_p) -> Dict[str, List[float]]:
         result[key.decode()] = [values[i] for i in range(epochs.value) if not _lib.artel_history_absent(values[i])]
     _lib.artel_history_destroy(handle)
     return result
-
 
 @contextmanager
 def _interruptible(context: _Context, raised: List[BaseException]) -> Iterator[None]:
@@ -271,7 +244,6 @@ def _interruptible(context: _Context, raised: List[BaseException]) -> Iterator[N
             yield
         finally:
             signal.signal(signal.SIGINT, signal.default_int_handler)
-
 
 class Model:
     """A model that Keras has saved: see load()."""
@@ -425,12 +397,10 @@ class Model:
         self._check(_lib.artel_model_digest(self._handle, text))
         return text.value.decode()
 
-
 def load(path: str, extensions: Sequence[str] = (), dtype: Optional[str] = None) -> Model:
     """Reads a `.keras` file, a legacy `.h5` or the JSON of model.to_json(). `extensions`: shared objects with classes of one's own;
     `dtype`: a dtype policy instead of the model's own ("mixed_bfloat16")."""
     return Model(path, extensions, dtype)
-
 
 from .functions import Function, Functions, load_functions  # noqa: E402 - it stands on what is above
 from .graphs import Strategy  # noqa: E402

@@ -16,21 +16,17 @@ from . import _DTYPES, _STRING, _Context, _Shape, _b, _fill, _i, _l, _lib, _p, _
 
 __all__ = ["Function", "Functions", "load_functions"]
 
-
 class _StrategyOptions(ctypes.Structure):
     _fields_ = [("struct_size", _z), ("strategy", _s), ("replicas", _i), ("threads", _i), ("batch_size", _l), ("shards", _l), ("seed", _u),
                 ("cluster", _p), ("arithmetic", _s), ("all_reduce", _s)] + [(name, _s) for name in (
                     "device", "plugin", "device_precision", "device_kernels", "device_launches", "device_reduce", "device_memory", "ps_partitioner")] + [("ps_copies", _l), ("allow_mixed_arithmetic", _b)]
 
-
 class _Argument(ctypes.Structure): _fields_ = [("name", _s), ("dtype", _i), ("shared", _b), ("shape", _Shape)]
 class _Values(ctypes.Structure): _fields_ = [("dtype", _i), ("shape", _Shape), ("data", _p)]  # artel_array
-
 
 def _values(array: np.ndarray, text: Any = None) -> _Values:
     dtype, data = (_STRING, ctypes.addressof(text)) if text is not None else (_DTYPES.index(str(array.dtype)), array.ctypes.data)
     return _Values(dtype, _Shape(array.ndim, (_l * 8)(*array.shape)), data)
-
 
 class Function:
     """A function of a file or of a strategy: called with an array for each argument, it gives the output, or a list of the outputs."""
@@ -76,7 +72,6 @@ class Function:
         made = [_read_strings(*one) if isinstance(one, tuple) else one for one in made]
         return made[0] if len(made) == 1 else made
 
-
 class _Holder:
     """A strategy of the library, with the functions it has."""
 
@@ -101,7 +96,6 @@ class _Holder:
         """All of it, as it is now, for load_functions()."""
         self._check(_lib.artel_functions_save(self._handle, None, 0, _text(path)))
 
-
 class Functions(_Holder):
     """What a file holds: see load_functions()."""
 
@@ -120,12 +114,10 @@ class Functions(_Holder):
         self._check(_lib.artel_strategy_variable(self._handle, _text(name), ctypes.byref(handle)))
         return _read(self, handle)
 
-
 def _strategy_options(settings: Dict[str, Any]) -> _StrategyOptions:
     options = _StrategyOptions(struct_size=ctypes.sizeof(_StrategyOptions), batch_size=32)
     _fill(options, settings)
     return options
-
 
 def _read(owner: _Holder, variable: ctypes.c_void_p) -> np.ndarray:
     """Its values, in its own element type."""
@@ -141,11 +133,9 @@ def _read(owner: _Holder, variable: ctypes.c_void_p) -> np.ndarray:
     owner._check(_lib.artel_variable_read_as(variable, dtype, values.ctypes.data_as(_p), _l(values.size)))
     return values
 
-
 def load_functions(path: str, extensions: Sequence[str] = (), **settings: Any) -> Functions:
     """Reads functions that artel_functions_save() has written. `settings` are fields of artel_strategy_options: strategy, replicas, threads, all_reduce,
     device."""
     return Functions(path, extensions, settings)
-
 
 _lib.artel_strategy_destroy.restype, _lib.artel_strategy_destroy.argtypes = None, [_p]

@@ -22,16 +22,12 @@ _v = ctypes.c_int32  # artel_value
 _REDUCTIONS = {"sum": 0, "mean": 1, "min": 2, "max": 3}
 _Trace = ctypes.CFUNCTYPE(_i, _p, _p, ctypes.POINTER(_v), ctypes.POINTER(_v))
 
-
 class _Tracing(threading.local):
     """What this thread traces, the innermost one last."""
-
     def __init__(self) -> None:
         self.graphs: List["_Graph"] = []
 
-
 _tracing = _Tracing()
-
 
 class _VariableOptions(ctypes.Structure): _fields_ = [("struct_size", _z), ("name", _s), ("dtype", _i), ("shape", _Shape), ("initial", _p), ("initializer", _s),
         ("aggregation", _s), ("synchronization", _s)]
@@ -43,9 +39,7 @@ class _Loop(ctypes.Structure): _fields_ = [("struct_size", _z), ("condition", _T
 class _Scan(ctypes.Structure): _fields_ = [("struct_size", _z), ("body", _Trace), ("user", _p), ("sequences", ctypes.POINTER(_v)), ("sequence_count", _i), ("state_count", _i),
         ("result_count", _i), ("axis", _i), ("reverse", _b)]
 
-
 Spec = NamedTuple("Spec", [("shape", Tuple[int, ...]), ("dtype", str), ("shared", bool)])  # what an argument is: rows() or shared()
-
 
 def _spec(shape: Tuple[int, ...], dtype: str, shared: bool) -> Spec:
     if dtype not in _DTYPES + ["string"]:
@@ -53,16 +47,13 @@ def _spec(shape: Tuple[int, ...], dtype: str, shared: bool) -> Spec:
     _extents(shape)
     return Spec(shape, dtype, shared)
 
-
 def rows(*shape: int, dtype: str = "float32") -> Spec:
     """An entry of this shape for each row of the batch, which is divided among replicas."""
     return _spec(shape, dtype, False)
 
-
 def shared(*shape: int, dtype: str = "float32") -> Spec:
     """One array of this shape, the same on all replicas."""
     return _spec(shape, dtype, True)
-
 
 class _Graph:
     """What is traced at the moment, and what the caller's Python has raised meanwhile."""
@@ -105,30 +96,22 @@ class _Graph:
         self.kept.append(_Trace(trace))
         return self.kept[-1]
 
-
 def _graph() -> _Graph:
     if not _tracing.graphs:
         raise RuntimeError("values are there while a function is traced: decorate it with strategy.function()")
     return _tracing.graphs[-1]
 
-
 def _give(function: Any, *arguments: Any) -> "Value":
     return _graph().value(function(_graph().handle, *arguments))
-
 
 def _act(function: Any, *arguments: Any) -> None:
     function(_graph().handle, *arguments)
     _graph().check(_lib.artel_graph_status(_graph().handle))
 
-
 class _Arithmetic:
     """Operators of Python, by operations of their names."""
 
-    def __neg__(self) -> "Value":
-        return op("negative", self)
-
-    def __abs__(self) -> "Value":
-        return op("absolute", self)
+    __neg__, __abs__ = lambda self: op("negative", self), lambda self: op("absolute", self)
 
     def __eq__(self, other: Any) -> Any:
         return op("equal", self, other) if _tracing.graphs else NotImplemented
@@ -138,13 +121,11 @@ class _Arithmetic:
 
     __hash__ = object.__hash__
 
-
 for _python, _ours in {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "floordiv": "floor_divide", "mod": "mod", "pow": "power", "matmul": "matmul",
                        "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}.items():
     setattr(_Arithmetic, f"__{_python}__", lambda self, other, ours=_ours: op(ours, self, other))
     if _ours not in ("less", "less_equal", "greater", "greater_equal"):
         setattr(_Arithmetic, f"__r{_python}__", lambda self, other, ours=_ours: op(ours, other, self))
-
 
 class Value(_Arithmetic):
     """An array that is not there yet: `dtype`, `shape` (of a row, or of the whole), `by_row`."""
@@ -163,7 +144,6 @@ class Value(_Arithmetic):
 
     def __bool__(self) -> bool:
         raise TypeError("a value has no truth while a function is traced: use graphs.choose() or op('where', ...)")
-
 
 class Variable(_Arithmetic):
     """A variable of a strategy; in a function its value before the run."""
@@ -190,7 +170,6 @@ class Variable(_Arithmetic):
         """In a function: it becomes this when the run has been computed."""
         _act(_lib.artel_graph_assign, self._handle, _v(_number(value)))
 
-
 class Optimizer:
     """An optimizer of Keras for variables of a strategy."""
 
@@ -209,12 +188,10 @@ class Optimizer:
         """Steps taken."""
         return _lib.artel_optimizer_iterations(self._handle)
 
-
 def _extents(shape: Sequence[int]) -> _Shape:
     if len(shape) > 8 or not all(hasattr(one, "__index__") for one in shape):
         raise ValueError(f"the shape {tuple(shape)}; a shape is up to 8 whole numbers")
     return _Shape(len(shape), (_l * 8)(*shape))
-
 
 def _constant(array: Any, dtype: Optional[str]) -> int:
     plain = np.asarray(array)
@@ -224,7 +201,6 @@ def _constant(array: Any, dtype: Optional[str]) -> int:
         raise TypeError(f"a constant of {dtype}; constants are float32, float64, int32 or bool")
     plain = _numbers(array, dtype)
     return _lib.artel_graph_constant(_graph().handle, _DTYPES.index(dtype), ctypes.byref(_extents(plain.shape)), plain.ctypes.data_as(_p))
-
 
 def _number(x: Any, like: Optional[str] = None) -> int:
     """A value's number: of a variable, a number or an array as well, which takes the element type of floats beside it."""
@@ -241,16 +217,13 @@ def _number(x: Any, like: Optional[str] = None) -> int:
         made = _constant(x, like if like in ("float32", "float64") and np.asarray(x).dtype.kind == "f" else None)
     return graph.value(made)._number
 
-
 def _list(values: Sequence[Any]) -> Any:
     like = next((one.dtype for one in values if isinstance(one, Value)), None)
     return (_v * max(len(values), 1))(*[_NONE if one is None else _number(one, like) for one in values])
 
-
 def constant(array: Any, dtype: Optional[str] = None) -> Value:
     """A shared constant; floats are float32 unless said."""
     return _graph().value(_constant(array, dtype))
-
 
 def op(name: str, *inputs: Any, **attributes: Any) -> Any:
     """An operation of keras.ops (docs/layers.md), with its settings by name: the result, or the list of them."""
@@ -261,13 +234,11 @@ def op(name: str, *inputs: Any, **attributes: Any) -> Any:
     graph.check(min(count, 0))
     return graph.values(made, count)
 
-
 def __getattr__(name: str) -> Callable[..., Any]:
     """graphs.softmax(x, axis=-1) is op("softmax", x, axis=-1)."""
     if name.startswith("_"):
         raise AttributeError(name)
     return lambda *inputs, **attributes: op(name, *inputs, **attributes)
-
 
 def call(model: Model, *inputs: Any) -> Any:
     """A model of Strategy.load() on rows: its output, or the list of them."""
@@ -276,11 +247,9 @@ def call(model: Model, *inputs: Any) -> Any:
     graph.check(_lib.artel_graph_call(graph.handle, model._handle, _list(inputs), _i(len(inputs)), made, _i(count)))
     return graph.values(made, count)
 
-
 def loss(name: Record, target: Any, prediction: Any) -> Value:
     """A loss of Keras before any reduction: a number for each row."""
     return _give(_lib.artel_graph_loss, _json(name), _v(_number(target)), _v(_number(prediction)))
-
 
 def reduce(value: Any, how: str = "mean") -> Value:
     """sum, mean, min or max over all rows of the batch, which all replicas have then."""
@@ -288,26 +257,21 @@ def reduce(value: Any, how: str = "mean") -> Value:
         raise ValueError(f"{how!r} is no reduction: {', '.join(_REDUCTIONS)}")
     return _give(_lib.artel_graph_reduce, _REDUCTIONS[how], _v(_number(value)))
 
-
 def gather(value: Any, axis: int = 0) -> Value:
     """All rows of the batch as one shared value, joined along this axis, with zeros up to batch_size."""
     return _give(_lib.artel_graph_gather_along, _v(_number(value)), _i(axis))
-
 
 def dropout(x: Any, rate: float) -> Value:
     """Elements kept with the probability 1 - rate and scaled."""
     return _give(_lib.artel_graph_dropout, _v(_number(x)), _d(rate))
 
-
 def uniform(like: Any, shape: Sequence[int], low: float = 0, high: float = 1, same: bool = False) -> Value:
     """Numbers of this shape for each row of `like`, or with `same` for all rows alike."""
     return _give(_lib.artel_graph_uniform, _v(_number(like)), ctypes.byref(_extents(shape)), _d(low), _d(high), _b(same))
 
-
 def normal(like: Any, shape: Sequence[int], deviation: float = 1) -> Value:
     """The same of mean 0."""
     return _give(_lib.artel_graph_normal, _v(_number(like)), ctypes.byref(_extents(shape)), _d(deviation))
-
 
 def _slopes(function: Any, target: Any, wanted: Union[Any, Sequence[Any]]) -> Any:
     graph, several = _graph(), isinstance(wanted, (list, tuple))
@@ -317,16 +281,13 @@ def _slopes(function: Any, target: Any, wanted: Union[Any, Sequence[Any]]) -> An
     results = [None if made[i] < 0 else graph.value(made[i]) for i in range(len(listed))]
     return results if several else results[0]
 
-
 def gradients(target: Any, wanted: Union[Any, Sequence[Any]]) -> Any:
     """Those of the target, or the sum of its elements, by each of `wanted`; None where it does not depend on it. They may be differentiated again."""
     return _slopes(_lib.artel_graph_gradients, target, wanted)
 
-
 def jacobians(target: Any, wanted: Union[Any, Sequence[Any]]) -> Any:
     """The slopes of each element of the target, whose axes come first; of rows by rows for each row. They may be differentiated again: that of a gradient is a Hessian."""
     return _slopes(_lib.artel_graph_jacobians, target, wanted)
-
 
 def choose(condition: Any, then: Callable, otherwise: Callable, *inputs: Any, outputs: int = 1) -> Any:
     """What tf.cond is: both functions get the inputs, and give so many values of like shapes."""
@@ -335,7 +296,6 @@ def choose(condition: Any, then: Callable, otherwise: Callable, *inputs: Any, ou
     graph.check(_lib.artel_graph_choose(graph.handle, ctypes.byref(choice), made))
     return graph.values(made, outputs)
 
-
 def loop(condition: Callable, body: Callable, *state: Any, most: int) -> Any:
     """What tf.while_loop with maximum_iterations is: the last state."""
     graph, made = _graph(), _list(state)
@@ -343,15 +303,13 @@ def loop(condition: Callable, body: Callable, *state: Any, most: int) -> Any:
     graph.check(_lib.artel_graph_loop(graph.handle, ctypes.byref(loop_), made))
     return graph.values(made, len(state))
 
-
 def scan(body: Callable, state: Sequence[Any], sequences: Sequence[Any], results: int = 1, axis: int = 1, reverse: bool = False) -> Tuple[List[Value], List[Value]]:
     """A function along an axis: of the state and a position of each sequence to the next state and results; the last state, and results stacked along the axis."""
     graph, made, stacked, listed = _graph(), _list(state), (_v * max(results, 1))(), _list(sequences)
     count = len(state) + results
-    scan_ = _Scan(ctypes.sizeof(_Scan), graph.callback(body, len(state) + len(sequences), count), None, listed, len(sequences), len(state), results, axis, reverse)
+    scan_ = _Scan(ctypes.sizeof(_Scan), graph.callback(body, len(state) + len(sequences), len(state) + results), None, listed, len(sequences), len(state), results, axis, reverse)
     graph.check(_lib.artel_graph_scan(graph.handle, ctypes.byref(scan_), made, stacked))
     return [graph.value(made[i]) for i in range(len(state))], [graph.value(stacked[i]) for i in range(results)]
-
 
 class Strategy(_Holder):
     """Variables, optimizers, models and functions, computed on replicas that hold the same bits. Settings are the fields of artel_strategy_options."""
@@ -368,11 +326,10 @@ class Strategy(_Holder):
         """num_replicas_in_sync."""
         return _lib.artel_strategy_replicas(self._handle)
 
-    def variable(self, name: str, initial: Any, dtype: str = "float32", aggregation: Optional[str] = None,
-                 synchronization: Optional[str] = None) -> Variable:
-        """Before the first run. float32 or float64. What rows write: by `aggregation`; with `synchronization` "on_read" when it is read."""
+    def variable(self, name: str, initial: Any, dtype: str = "float32", aggregation: Optional[str] = None, synchronization: Optional[str] = None) -> Variable:
+        """Before the first run. float32, float64, int32 or bool. What rows write: by `aggregation`; with `synchronization` "on_read" when it is read."""
         if dtype not in _DTYPES:
-            raise TypeError(f"{name}: there is no element type {dtype!r}; use float32 or float64")
+            raise TypeError(f"{name}: there is no element type {dtype!r}; use float32, float64, int32 or bool")
         plain, handle = _numbers(initial, dtype), _p()
         options = _VariableOptions(ctypes.sizeof(_VariableOptions), _text(name), _DTYPES.index(dtype), _extents(plain.shape), plain.ctypes.data, None,
                                    _text(aggregation), _text(synchronization))
@@ -415,9 +372,8 @@ class Strategy(_Holder):
         def trace(python: Callable) -> Function:
             graph, handle = _Graph(self), _p()
             names = [_text(one) for one in list(inspect.signature(python).parameters)[:len(specs)]] + [None] * len(specs)
-            listed = (_Argument * max(len(specs), 1))(*[
-                _Argument(names[i], 13 if spec.dtype == "string" else _DTYPES.index(spec.dtype), spec.shared, _extents(spec.shape))
-                for i, spec in enumerate(specs)])
+            listed = (_Argument * max(len(specs), 1))(*[_Argument(names[i], 13 if spec.dtype == "string" else _DTYPES.index(spec.dtype), spec.shared, _extents(spec.shape))
+                                                        for i, spec in enumerate(specs)])
             called = _text(name or getattr(python, "__name__", "function"))
             options = _FunctionOptions(ctypes.sizeof(_FunctionOptions), called, listed, len(specs), outputs, training)
             with self._context.lock:
@@ -434,7 +390,6 @@ class Strategy(_Holder):
         step = _l()
         self._check(_lib.artel_strategy_restore(self._handle, _text(directory), ctypes.byref(step)))
         return step.value
-
 
 for _name in ("variable", "constant", "number", "loss", "reduce", "gather_along", "dropout", "uniform", "normal"):
     getattr(_lib, "artel_graph_" + _name).restype = _v

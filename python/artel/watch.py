@@ -13,12 +13,10 @@ __all__ = ["checkpoints"]
 _AGAIN = 1
 _IsOver = ctypes.CFUNCTYPE(_b, _p)
 
-
 # artel_watch_options
 class _Options(ctypes.Structure): _fields_ = [("struct_size", _z), ("start_delay_secs", _d), ("min_interval_secs", _d), ("timeout_secs", _d), ("max_checkpoints", _l),
         ("ignore_end", _b), ("is_over", _p), ("user", _p)]
 class _Info(ctypes.Structure): _fields_ = [("step", _l), ("epoch", _l), ("finished", _b)]  # artel_checkpoint_info
-
 
 def checkpoints(directory: str, min_interval_secs: float = 0, timeout: Optional[float] = None, timeout_fn: Optional[Callable[[], bool]] = None,
                 ignore_end: bool = False, most: int = 0) -> Iterator[str]:
@@ -52,7 +50,6 @@ def checkpoints(directory: str, min_interval_secs: float = 0, timeout: Optional[
             yield folder.value.decode()
     finally:
         context.end(handle)
-
 
 _lib.artel_watch_create.restype = _lib.artel_watch_next.restype = _lib.artel_watch_found.restype = ctypes.c_int
 _lib.artel_watch_destroy.restype, _lib.artel_watch_destroy.argtypes = None, [_p]

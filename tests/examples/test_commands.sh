@@ -85,7 +85,7 @@ run_page README.md 8
 run_page docs/adding-a-layer.md 5
 digest() { artel inspect "adding-a-layer/$1" --extensions adding-a-layer/my_layers.so --digest | grep -oE '[0-9a-f]{64}'; }
 [ "$(digest soft.keras)" = "$(digest same.keras)" ] || fail "docs/adding-a-layer.md: three replicas end in other bits"
-run_page docs/checkpoints.md 3
+run_page docs/checkpoints.md 3 "" ckpt-500
 run_page docs/cluster-security.md 2
 run_page docs/data.md 4 "" 'houses-|part-|train\.tfrecord'
 run_page docs/deploy.md 2

@@ -30,5 +30,5 @@ for object in recurrent_avx*.c.o; do
     asks "$object" 'step_lstm|forward_run'
     asks "$object" 'step_back|gradient_run'
 done
-asks served.c.o artel__served_answer_rows
+asks "$ARTEL_BUILD/CMakeFiles/artel_ps.dir/src/ps/rows.c.o" artel__row_piece_copy
 exit $status
