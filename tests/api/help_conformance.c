@@ -2,6 +2,9 @@
 /* Strategies by the form of a run. */
 #include "help_conformance.h"
 
+#include <time.h>
+#include <unistd.h>
+
 #define XLA "cpu:xla"
 
 static const conformance_form alone[] = {{"default", "one-device", 0, 1, NULL, false},
@@ -26,6 +29,8 @@ int conformance_count = (int)(sizeof alone / sizeof *alone);
 artel_cluster *conformance_cluster;
 int conformance_tasks = 1;
 static artel_context *shared_context; /* of the cluster */
+
+static const char *served; /* the file that says that the server has tried all rows */
 
 #define USE(list) (conformance_forms = (list), conformance_count = (int)(sizeof(list) / sizeof *(list)))
 
@@ -65,15 +70,32 @@ void conformance_open(int argc, char **argv)
         USE(servers);
     else if (argc > 1)
         USE(together);
+    if (has_servers && argc > 2) served = argv[2];
     if (!has_servers && argc > 1) conformance_tasks = atoi(argv[1]);
     if (!has_servers) leave_devices_out();
     if (argc == 1) return;
     open_cluster(has_servers);
 }
 
+/* A launch ends its server with the last of the other tasks, even in the midst of a row: the chief goes once a file
+ * says that the server is through. */
+static void wait_for_server(void)
+{
+    const struct timespec pause = {.tv_nsec = 10000000};
+    if (strcmp(artel_cluster_role(conformance_cluster), "ps") == 0) {
+        fflush(stdout);
+        FILE *said = fopen(served, "w");
+        assert_non_null(said);
+        fclose(said);
+    } else if (artel_cluster_writes(conformance_cluster)) {
+        for (int i = 0; i < 12000 && access(served, F_OK) != 0; i++) nanosleep(&pause, NULL);
+    }
+}
+
 int conformance_close(int failures)
 {
     if (!conformance_cluster) return failures;
+    if (served && !failures) wait_for_server();
     artel_status status = artel_cluster_finish(conformance_cluster, failures ? ARTEL_ERROR_RUN : ARTEL_OK);
     artel_cluster_close(conformance_cluster);
     artel_context_destroy(shared_context);
