@@ -3,11 +3,14 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <xmmintrin.h>
 
 #include "kernel/narrow.h"
 
 enum {
+    CUTS = 3,
     SMALL = 4 << 10 /* bytes of results for which references are run once more, or at all under sanitizers */
 };
 
@@ -34,11 +37,6 @@ bool check_values(void)
 int check_rounds(int whole)
 {
     return check_values() ? whole : (whole + 3) / 4;
-}
-
-bool check_affords(int64_t products)
-{
-    return check_values() || !only_wide || products <= 7000000;
 }
 
 bool check_isa_runs(artel__isa isa)
@@ -70,13 +68,7 @@ static void run_cut(const artel__kernel *kernel, const void *params, int cut)
     if (cut == 2)
         for (int64_t i = 0, n = 1; i < tasks; i += n, n = n % 5 + 2)
             kernel->run(params, i, i + n < tasks ? i + n : tasks, scratch);
-    test_free(block);
-}
-
-/* The tiles of AVX-512 on AVX2's vectors take sanitizers minutes: each task by itself, and all at once. */
-static int cuts(void)
-{
-    return only_wide && !check_values() ? 2 : 3;
+    check_free(block);
 }
 
 static const artel__kernel *reference_of(const artel__kernel *const *list)
@@ -129,7 +121,7 @@ static void check_elements(const artel__kernel *kernel, const void *params, cons
         kernel->run(params, 0, 1, scratch);
         assert_memory_equal((char *)first->data + bytes, (const char *)before + bytes, first->bytes - bytes);
     }
-    test_free(block);
+    check_free(block);
 }
 
 static size_t bytes_of(const check_buffer *buffers, int count)
@@ -165,15 +157,15 @@ void check_kernels(const artel__kernel *const *list, const void *params, const c
         bool reference = !list[1];
         if (!check_can_run(*list, params) || (reference && !again)) continue;
         if (count > 0) check_elements(*list, params, &buffers[0], before[0]);
-        for (int cut = *list == judge ? 1 : 0; cut < (reference ? 2 : cuts()); cut++) {
+        for (int cut = *list == judge ? 1 : 0; cut < (reference ? 2 : CUTS); cut++) {
             for (int i = 0; i < count; i++) memcpy(buffers[i].data, before[i], buffers[i].bytes);
             run_cut(*list, params, cut);
             for (int i = 0; i < count; i++) compare(*list, cut, &buffers[i], expected[i]);
         }
     }
     for (int i = 0; i < count; i++) {
-        test_free(before[i]);
-        test_free(expected[i]);
+        check_free(before[i]);
+        check_free(expected[i]);
     }
 }
 
@@ -196,7 +188,7 @@ void check_followed(const artel__kernel *const *list, const void *params, artel_
     *follow = (artel__consumer){collect, &got};
     for (; *list; list++) {
         if (!check_can_run(*list, params) || !(*list)->follows || !(*list)->follows(params)) continue;
-        for (int cut = 0; cut < cuts(); cut++) {
+        for (int cut = 0; cut < CUTS; cut++) {
             memset(got.all, 0x55, (size_t)count * sizeof *expected);
             got.count = 0;
             run_cut(*list, params, cut);
@@ -204,7 +196,7 @@ void check_followed(const artel__kernel *const *list, const void *params, artel_
             assert_memory_equal(got.all, expected, (size_t)count * sizeof *expected);
         }
     }
-    test_free(got.all);
+    check_free(got.all);
 }
 
 void check_narrow(artel_dtype to, const float *from, float *rounded, int64_t count)
@@ -237,9 +229,36 @@ float check_uniform(check_random *random, float low, float high)
     return low + (high - low) * ((float)(check_next(random) >> 40) * 0x1p-24f);
 }
 
+/* Before each array; what it is freed by. */
+typedef struct header {
+    void *block;
+    size_t bytes;
+    void *token; /* of cmocka, which counts what is not freed */
+} header;
+
 void *check_alloc(size_t bytes)
 {
-    return test_malloc(bytes ? bytes : 1);
+    if (!check_values()) return test_malloc(bytes ? bytes : 1);
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), room = (bytes + sizeof(header) + page - 1) / page * page;
+    header h = {.bytes = room + page, .token = test_malloc(1)};
+    h.block = mmap(NULL, h.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(h.block != MAP_FAILED);
+    uint8_t *end = (uint8_t *)h.block + room;
+    assert_int_equal(mprotect(end, page, PROT_NONE), 0);
+    memcpy(end - bytes - sizeof h, &h, sizeof h);
+    return end - bytes;
+}
+
+void check_free(void *array)
+{
+    if (!array || !check_values()) {
+        test_free(array);
+        return;
+    }
+    header h;
+    memcpy(&h, (uint8_t *)array - sizeof h, sizeof h);
+    test_free(h.token);
+    munmap(h.block, h.bytes);
 }
 
 float *check_floats(check_random *random, int64_t count, float low, float high)
@@ -257,7 +276,7 @@ void check_plan_init(artel__fold_plan *plan, int32_t shards, int32_t first, int3
 
 void check_plan_fini(artel__fold_plan *plan)
 {
-    test_free((void *)(uintptr_t)plan->start);
+    check_free((void *)(uintptr_t)plan->start);
     plan->start = NULL;
 }
 
@@ -293,7 +312,7 @@ static void finish(const check_part *parts, int count, int64_t columns, check_me
     finish(parts, count, columns, merge, first, shards / 2, out);
     finish(parts, count, columns, merge, first + shards / 2, shards / 2, right);
     merge(out, right, columns);
-    test_free(right);
+    check_free(right);
 }
 
 void check_finish(const check_part *parts, int count, int64_t columns, check_merge_fn *merge, void *root)

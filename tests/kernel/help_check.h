@@ -31,10 +31,6 @@ bool check_values(void);
  * each, and minutes longer. */
 int check_rounds(int whole);
 
-/* Whether a case of so many multiplications is worth its time: with the tiles of AVX-512 on AVX2's vectors, which
- * sanitizers run unoptimised, only those that need not many; the others touch memory as the narrow tiles do. */
-bool check_affords(int64_t products);
-
 /* Whether this machine has the instruction set, and whether it can run the kernel on these parameters. */
 bool check_isa_runs(artel__isa isa);
 bool check_can_run(const artel__kernel *kernel, const void *params);
@@ -67,9 +63,12 @@ typedef struct check_random {
 uint64_t check_next(check_random *random);
 int64_t check_below(check_random *random, int64_t limit);
 float check_uniform(check_random *random, float low, float high);
-/* An array of uniform numbers, test_malloc'ed. */
-float *check_floats(check_random *random, int64_t count, float low, float high);
+/* An array, freed by check_free (NULL accepted). No byte behind it can be read: a page without access follows, or a
+ * sanitizer watches. */
 void *check_alloc(size_t bytes);
+void check_free(void *array);
+/* The same of uniform numbers. */
+float *check_floats(check_random *random, int64_t count, float low, float high);
 
 /* A fold plan over shards [first, first + count) of V = shards with a batch of `batch` rows; fini frees it. */
 void check_plan_init(artel__fold_plan *plan, int32_t shards, int32_t first, int32_t count, int64_t batch);

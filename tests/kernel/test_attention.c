@@ -34,9 +34,9 @@ static void arrays_init(arrays *a, const artel__attention_shape *s, check_random
 
 static void arrays_fini(arrays *a)
 {
-    test_free(a->query), test_free(a->key), test_free(a->value), test_free(a->result), test_free(a->scores),
-        test_free(a->dresult);
-    test_free(a->dscores), test_free(a->dq), test_free(a->dk), test_free(a->dv), test_free(a->mask);
+    check_free(a->query), check_free(a->key), check_free(a->value), check_free(a->result), check_free(a->scores),
+        check_free(a->dresult);
+    check_free(a->dscores), check_free(a->dq), check_free(a->dk), check_free(a->dv), check_free(a->mask);
 }
 
 static bool attends(const artel__attention_shape *s, int64_t row, int64_t i, int64_t j)
@@ -136,7 +136,7 @@ static void check_blocks(artel__attention_shape s, const arrays *a, bool scores)
         for (int64_t k = 0; k < sizes[i]; k++) most = fmax(most, fabs((double)chains[i][k]));
         for (int64_t k = 0; k < sizes[i]; k++)
             assert_true(fabs((double)made[i][k] - (double)chains[i][k]) <= 0.02 * most);
-        test_free(chains[i]);
+        check_free(chains[i]);
     }
 }
 

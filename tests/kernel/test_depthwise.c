@@ -49,7 +49,7 @@ static void weight_root(const shape *s, const float *x, const float *dy, int32_t
     check_finish(part, replicas, block, check_add_floats, root);
     for (int r = 0; r < replicas; r++) {
         check_plan_fini(&part[r].plan);
-        test_free(part[r].blocks);
+        check_free(part[r].blocks);
     }
 }
 
@@ -87,7 +87,7 @@ static void all_of(check_random *random, const shape *s, bool fused)
     assert_true(fabs(data - weight) < 1e-4 * size);
     if (!fused) assert_true(fabs(dot(dy, out, outputs) - data) < 1e-4 * size);
     float *all[] = {x, dy, w, bias, out, dx, dw, again};
-    for (size_t i = 0; i < ARTEL__COUNT(all); i++) test_free(all[i]);
+    for (size_t i = 0; i < ARTEL__COUNT(all); i++) check_free(all[i]);
 }
 
 static void test_random(void **state)

@@ -42,7 +42,7 @@ static void test_unary_same_bits(void **state)
             check_kernels(artel__unary_gradient_kernels, &g, &(check_buffer){dy, (size_t)n * 4}, 1);
             f.y = x;
             check_kernels(artel__unary_forward_kernels, &f, &(check_buffer){x, (size_t)n * 4}, 1);
-            test_free(x), test_free(y), test_free(dy), test_free(dx);
+            check_free(x), check_free(y), check_free(dy), check_free(dx);
         }
     }
 }
@@ -68,7 +68,7 @@ static void test_far_sines_same_bits(void **state)
         check_kernels(artel__unary_forward_kernels, &f, &(check_buffer){y, COUNT * 4}, 1);
         check_kernels(artel__unary_gradient_kernels, &g, &(check_buffer){y, COUNT * 4}, 1);
     }
-    test_free(x), test_free(y), test_free(dy);
+    check_free(x), check_free(y), check_free(dy);
 }
 
 static bool piecewise_constant(artel__unary op)
@@ -224,7 +224,7 @@ static void test_binary(void **state)
                 check_kernels(artel__binary_gradient_kernels, &g, &(check_buffer){out, (size_t)n * 4}, 1);
             }
         }
-        test_free(a), test_free(b), test_free(d), test_free(out);
+        check_free(a), check_free(b), check_free(d), check_free(out);
     }
     assert_true(true);
 }
@@ -283,7 +283,7 @@ static void test_select_compare_logic(void **state)
         .op = ARTEL__LOGIC_NOT, .loop = {.rank = 1, .dim = {n}, .stride = {{1}}}, .a = bits, .out = bits};
     check_kernels(artel__logical_kernels, &l, &(check_buffer){bits, sizeof bits}, 1);
     for (int64_t i = 0; i < n; i++) assert_true(bits[i] == !(a[i] <= b[i % 90]));
-    test_free(a), test_free(b), test_free(out);
+    check_free(a), check_free(b), check_free(out);
 }
 
 static void test_sums(void **state)
@@ -297,7 +297,7 @@ static void test_sums(void **state)
     check_kernels(artel__add_n_kernels, &add, &(check_buffer){x[1], (size_t)n * 4}, 1);
     artel__axpy axpy = {n, 0.3f, x[0], x[1]};
     check_kernels(artel__axpy_kernels, &axpy, &(check_buffer){x[1], (size_t)n * 4}, 1);
-    for (int k = 0; k < 3; k++) test_free(x[k]);
+    for (int k = 0; k < 3; k++) check_free(x[k]);
 }
 
 int main(void)

@@ -26,7 +26,7 @@ static void gradient_part(check_part *part, const int32_t *index, const float *d
         part->blocks, vocabulary * width};
     check_kernels(artel__embed_gradient_kernels, &g,
                   &(check_buffer){part->blocks, (size_t)plan->nodes * part->block_bytes}, 1);
-    test_free(sorted), test_free(first);
+    check_free(sorted), check_free(first);
 }
 
 static void gradient_root(int32_t shards, int32_t replicas, int64_t rows, const int32_t *index, const float *dy,
@@ -41,7 +41,7 @@ static void gradient_root(int32_t shards, int32_t replicas, int64_t rows, const 
     }
     check_finish(part, replicas, vocabulary * width, check_add_floats, root);
     for (int32_t r = 0; r < replicas; r++) {
-        test_free(part[r].blocks);
+        check_free(part[r].blocks);
         check_plan_fini(&part[r].plan);
     }
 }
@@ -69,7 +69,7 @@ static artel__embed_tokens tokens_of(const int32_t *index, int64_t positions, in
 
 static void tokens_free(const artel__embed_tokens *t)
 {
-    test_free(t->sorted), test_free(t->end), test_free(t->token), test_free(t->count);
+    check_free(t->sorted), check_free(t->end), check_free(t->token), check_free(t->count);
 }
 
 /* Rows hold the bits of the table-size gradient, which has zeros everywhere else. */
@@ -89,7 +89,7 @@ static void check_rows(int64_t rows, const int32_t *index, const float *dy, int6
         r.of = (artel__occurrence)of;
         check_kernels(artel__embed_rows_kernels, &r, &(check_buffer){row, bytes}, 1);
     }
-    test_free(row), test_free(whole), tokens_free(&t);
+    check_free(row), check_free(whole), tokens_free(&t);
 }
 
 static void test_tokens(void **state)
@@ -129,7 +129,7 @@ static void gradient_case(int64_t rows, int64_t per_row, int64_t vocabulary, int
         gradient_root(16, replicas, rows, index, dy, per_row, vocabulary, width, other);
         assert_memory_equal(root, other, (size_t)n * 4);
     }
-    test_free(dy), test_free(root), test_free(other), test_free(truth), test_free(index);
+    check_free(dy), check_free(root), check_free(other), check_free(truth), check_free(index);
 }
 
 static void test_gradient(void **state)
@@ -161,7 +161,7 @@ static void test_forward(void **state)
     assert_true(atomic_load(&row) == 52 && y[7 * 200] == 0 && y[20 * 200 + 199] == 0);
     p.fault = (artel__fault_slot){0};
     check_kernels(artel__embed_forward_kernels, &p, &(check_buffer){y, 30 * 200 * 4}, 1);
-    test_free(table), test_free(y);
+    check_free(table), check_free(y);
 }
 
 /* Rows 11 k of a table that is not there, k < 40; the hash of 64 places or more meets itself. */
@@ -187,7 +187,7 @@ static void test_held_rows(void **state)
     index[80] = 500, index[7] = 12;
     check_kernels(artel__embed_forward_kernels, &p, &(check_buffer){y, 90 * 20 * 4}, 1);
     assert_true(atomic_load(&row) == 52 && atomic_load(&value) == 12 && y[7 * 20] == 0 && y[80 * 20 + 19] == 0);
-    test_free(rows), test_free(y);
+    check_free(rows), check_free(y);
 }
 
 int main(void)

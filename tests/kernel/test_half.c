@@ -56,7 +56,7 @@ static void run(const artel__kernel *kernel, const void *params, bool apart)
     memset(block, 0xa5, bytes + 64);
     if (!apart && tasks > 0) kernel->run(params, 0, tasks, scratch);
     for (int64_t i = tasks; apart && i-- > 0;) kernel->run(params, i, i + 1, scratch);
-    test_free(block);
+    check_free(block);
 }
 
 /* Gives operand o of `params` an array of its own, as bfloat16 or not; an output's is filled with `mark`. */
@@ -105,7 +105,7 @@ static void check_mask(const artel__kernel *kernel, const void *params, size_t s
     run(kernel, changed, apart);
     for (int k = 0; k < count; k++) {
         if (o[k].output) expect(kernel, &o[k], wanted[k], block[k], o[k].flag && (mask >> k & 1), mask);
-        test_free(block[k]);
+        check_free(block[k]);
     }
 }
 
@@ -157,7 +157,7 @@ static void test_functions(void **state)
         artel__narrow narrow = {.to = ARTEL_DTYPE_BFLOAT16, .count = n, .x = x, .y = y};
         for (int64_t k = 0; k < n; k++) x[k] *= k % 7 == 0 ? 0x1p-130f : k % 11 == 0 ? INFINITY : 1.0001f;
         CHECK(artel__narrow_kernels, narrow, OUT(artel__narrow, y, n));
-        test_free(x), test_free(y), test_free(dy);
+        check_free(x), check_free(y), check_free(dy);
     }
 }
 
@@ -193,7 +193,7 @@ static void test_two_arguments(void **state)
                   IN(artel__binary_gradient, b, nb), IN(artel__binary_gradient, dout, n),
                   OUT(artel__binary_gradient, gradient, n));
         }
-        test_free(a), test_free(b), test_free(d), test_free(out);
+        check_free(a), check_free(b), check_free(d), check_free(out);
     }
 }
 
@@ -230,7 +230,7 @@ static void check_raw(const artel__kernel *const *list, const void *params, size
         checked++;
     }
     assert_true(checked > 0 || !check_isa_runs(ARTEL__ISA_AVX2));
-    test_free(wanted), test_free(given);
+    check_free(wanted), check_free(given);
 }
 
 #define CHECK_RAW(list, params, type, w, weights, out, count)                                       \
@@ -257,7 +257,7 @@ static void test_products(void **state)
         CHECK(artel__product_forward_kernels, f, IN(artel__product_forward, a, m * k),
               OUT(artel__product_forward, out, m * n));
         CHECK_RAW(artel__product_forward_kernels, f, artel__product_forward, w, floats, out, m * n);
-        test_free(a), test_free(w), test_free(bias), test_free(out);
+        check_free(a), check_free(w), check_free(bias), check_free(out);
     }
 }
 
@@ -284,7 +284,7 @@ static void test_weight_gradients(void **state)
         CHECK(artel__product_weight_gradient_kernels, g, IN(artel__product_weight_gradient, x, xs),
               IN(artel__product_weight_gradient, dy, dys), SUMS(artel__product_weight_gradient, dw, nodes * floats),
               SUMS(artel__product_weight_gradient, dbias, nodes * n));
-        test_free(x), test_free(dy), test_free(dw), test_free(dbias);
+        check_free(x), check_free(dy), check_free(dw), check_free(dbias);
         check_plan_fini(&plan);
     }
 }
@@ -341,9 +341,9 @@ static void test_convolutions(void **state)
         CHECK(artel__conv2d_weight_gradient_kernels, g, IN(artel__conv2d_weight_gradient, x, in),
               IN(artel__conv2d_weight_gradient, dy, out), SUMS(artel__conv2d_weight_gradient, dw, plan.nodes * weights),
               SUMS(artel__conv2d_weight_gradient, dbias, plan.nodes * s.oc));
-        test_free(x), test_free(y), test_free(dx), test_free(dy), test_free(w), test_free(wt), test_free(dw),
-            test_free(bias);
-        test_free(dbias);
+        check_free(x), check_free(y), check_free(dx), check_free(dy), check_free(w), check_free(wt), check_free(dw),
+            check_free(bias);
+        check_free(dbias);
         check_plan_fini(&plan);
     }
 }
@@ -393,8 +393,8 @@ static void batch_norm_case(int64_t rows, int64_t inner, int64_t channels, artel
     CHECK(artel__batch_norm_gradient_kernels, d, IN(artel__batch_norm_gradient, x, n),
           IN(artel__batch_norm_gradient, y, n), IN(artel__batch_norm_gradient, dy, n),
           OUT(artel__batch_norm_gradient, dx, n), OUT(artel__batch_norm_gradient, dresidual, n));
-    for (int k = 0; k < 4; k++) test_free(c[k]);
-    test_free(x), test_free(y), test_free(dy), test_free(r), test_free(dx), test_free(part), test_free(all);
+    for (int k = 0; k < 4; k++) check_free(c[k]);
+    check_free(x), check_free(y), check_free(dy), check_free(r), check_free(dx), check_free(part), check_free(all);
 }
 
 static void test_batch_norm(void **state)
@@ -425,7 +425,7 @@ static void test_streams(void **state)
     (void)state;
     CHECK(artel__batch_norm_forward_kernels, f, IN(artel__batch_norm_forward, x, n),
           OUT(artel__batch_norm_forward, y, n));
-    test_free(x), test_free(y), test_free(c);
+    check_free(x), check_free(y), check_free(c);
 }
 
 static void test_layer_norm(void **state)
@@ -468,9 +468,9 @@ static void test_layer_norm(void **state)
         CHECK(artel__layer_norm_parameters_kernels, p, IN(artel__layer_norm_parameters, x, n),
               IN(artel__layer_norm_parameters, dy, n), SUMS(artel__layer_norm_parameters, dgamma, sums),
               SUMS(artel__layer_norm_parameters, dbeta, sums));
-        test_free(x), test_free(dy), test_free(y), test_free(mean), test_free(inverse), test_free(gamma),
-            test_free(beta);
-        test_free(dgamma), test_free(dbeta);
+        check_free(x), check_free(dy), check_free(y), check_free(mean), check_free(inverse), check_free(gamma),
+            check_free(beta);
+        check_free(dgamma), check_free(dbeta);
         check_plan_fini(&plan);
     }
 }
@@ -496,7 +496,7 @@ static void test_pools(void **state)
         check_run_reference(artel__pool_forward_kernels, &f);
         CHECK(artel__pool_gradient_kernels, g, IN(artel__pool_gradient, x, in), IN(artel__pool_gradient, y, out),
               IN(artel__pool_gradient, dy, out), OUT(artel__pool_gradient, dx, in));
-        test_free(x), test_free(y), test_free(dy), test_free(dx);
+        check_free(x), check_free(y), check_free(dy), check_free(dx);
     }
 }
 
@@ -530,7 +530,7 @@ static void test_reductions(void **state)
         g.dy = y, g.dx = x;
         CHECK(artel__reduce_gradient_kernels, g, IN(artel__reduce_gradient, dy, kept),
               OUT(artel__reduce_gradient, dx, n));
-        test_free(x), test_free(y);
+        check_free(x), check_free(y);
     }
 }
 
@@ -551,7 +551,7 @@ static void test_noise(void **state)
         float *x = held(&random, n), *y = held(&random, n);
         p.x = x, p.y = y;
         CHECK(artel__noise_kernels, p, IN(artel__noise, x, n), OUT(artel__noise, y, n));
-        test_free(x), test_free(y);
+        check_free(x), check_free(y);
     }
 }
 
@@ -588,7 +588,7 @@ static void test_attention(void **state)
               IN(artel__attention_gradient, k, k), IN(artel__attention_gradient, v, v),
               IN(artel__attention_gradient, dout, o), OUT(artel__attention_gradient, dq, q),
               OUT(artel__attention_gradient, dk, k), OUT(artel__attention_gradient, dv, v));
-        for (int j = 0; j < 9; j++) test_free(a[j]);
+        for (int j = 0; j < 9; j++) check_free(a[j]);
     }
 }
 

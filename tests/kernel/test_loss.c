@@ -274,8 +274,8 @@ static void one_case(artel__loss op, int64_t positions, int64_t length, check_ra
     g.gradient = x; /* in place */
     check_kernels(artel__loss_gradient_kernels, &g, &(check_buffer){x, (size_t)n * 4}, 1);
     assert_memory_equal(x, gradient, (size_t)n * 4);
-    test_free(kept);
-    test_free(t), test_free(x), test_free(upstream), test_free(value), test_free(gradient), test_free(classes);
+    check_free(kept);
+    check_free(t), check_free(x), check_free(upstream), check_free(value), check_free(gradient), check_free(classes);
 }
 
 static void test_same_bits(void **state)

@@ -63,7 +63,7 @@ static void test_every_value(void **state)
                 assert_int_equal(bits_of(made), bits_of(value));
         }
     }
-    test_free(x), test_free(y);
+    check_free(x), check_free(y);
 }
 
 static void test_extremes(void **state)
@@ -93,7 +93,7 @@ static void test_lengths(void **state)
         for (int64_t i = 0; i < n; i++) x[i] = float_of((uint32_t)check_next(&random));
         run(ARTEL_DTYPE_FLOAT16, x, x, n);
         run(ARTEL_DTYPE_BFLOAT16, x, x, n);
-        test_free(x);
+        check_free(x);
     }
 }
 

@@ -41,11 +41,11 @@ static void moments_root(const batch *b, const float *x, int32_t replicas, doubl
         artel__batch_moments_fold f = {plan, b->inner, b->channels, sums, part[r].blocks};
         check_kernels(artel__batch_moments_fold_kernels, &f,
                       &(check_buffer){part[r].blocks, (size_t)plan->nodes * part[r].block_bytes}, 1);
-        test_free(sums);
+        check_free(sums);
     }
     check_finish(part, replicas, b->channels, merge_moments, root);
     for (int32_t r = 0; r < replicas; r++) {
-        test_free(part[r].blocks);
+        check_free(part[r].blocks);
         check_plan_fini(&part[r].plan);
     }
 }
@@ -79,7 +79,7 @@ static void test_moments(void **state)
             moments_root(b, x, replicas, other);
             assert_memory_equal(root, other, bytes);
         }
-        test_free(x), test_free(root), test_free(other);
+        check_free(x), check_free(root), check_free(other);
     }
 }
 
@@ -113,8 +113,8 @@ static void chain_fini(chain *k)
 {
     float *floats[] = {k->x,  k->residual,  k->dy,   k->gamma,    k->beta,   k->y,
                        k->dx, k->dresidual, k->mean, k->variance, k->inverse};
-    for (size_t i = 0; i < ARTEL__COUNT(floats); i++) test_free(floats[i]);
-    test_free(k->root), test_free(k->sums), test_free(k->part);
+    for (size_t i = 0; i < ARTEL__COUNT(floats); i++) check_free(floats[i]);
+    check_free(k->root), check_free(k->sums), check_free(k->part);
     check_plan_fini(&k->plan);
 }
 
@@ -172,7 +172,7 @@ static void chain_backward(chain *k)
     memcpy(kept, k->dresidual, bytes);
     check_kernels(artel__batch_norm_gradient_kernels, &g, buffers + 1, 1);
     memcpy(k->dresidual, kept, bytes);
-    test_free(kept);
+    check_free(kept);
 }
 
 /* The loss sum(y * dy) of the whole chain in float64. */
@@ -302,8 +302,8 @@ static void layer_case(artel__layer_norm_mode mode, int64_t positions, int64_t l
         if (length > 1 && fabs(slope - (double)dx[at]) > 1e-3 * (1 + fabs(slope)))
             fail_msg("mode %d: %g, %g", mode, (double)dx[at], slope);
     }
-    test_free(x), test_free(dy), test_free(y), test_free(dx), test_free(mean), test_free(inverse);
-    if (affine) test_free(gamma), test_free(beta);
+    check_free(x), check_free(dy), check_free(y), check_free(dx), check_free(mean), check_free(inverse);
+    if (affine) check_free(gamma), check_free(beta);
 }
 
 static void test_layer_norm(void **state)
@@ -370,7 +370,7 @@ static void test_layer_parameters(void **state)
         }
         check_finish(part, replicas, 2 * LENGTH, check_add_floats, root[replicas / 2]);
         for (int32_t r = 0; r < replicas; r++) {
-            test_free(part[r].blocks);
+            check_free(part[r].blocks);
             check_plan_fini(&part[r].plan);
         }
     }
@@ -381,7 +381,7 @@ static void test_layer_parameters(void **state)
         beta += (double)dy[i * LENGTH + 7];
     }
     assert_true(fabs(gamma - (double)root[0][7]) < 1e-4 && fabs(beta - (double)root[0][LENGTH + 7]) < 1e-4);
-    test_free(x), test_free(dy), test_free(mean), test_free(inverse);
+    check_free(x), check_free(dy), check_free(mean), check_free(inverse);
 }
 
 int main(void)

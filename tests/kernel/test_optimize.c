@@ -141,7 +141,7 @@ static void same_bits(const artel__apply_options *options, artel__clip clip, int
     size_t bytes = (size_t)n * 4;
     check_buffer buffers[] = {{w, bytes}, {slot[0], bytes}, {slot[1], bytes}, {slot[2], bytes}};
     check_kernels(artel__apply_kernels, &p, buffers, 4);
-    test_free(w), test_free(g), test_free(slot[0]), test_free(slot[1]), test_free(slot[2]);
+    check_free(w), check_free(g), check_free(slot[0]), check_free(slot[1]), check_free(slot[2]);
 }
 
 static void test_same_bits(void **state)
@@ -222,9 +222,9 @@ static void same_rows(const artel__apply_options *options, artel__clip clip, int
     float *squares = check_floats(random, MOST * width, 0, 1);
     r.apply.squares = squares;
     check_kernels(artel__apply_rows_kernels, &r, buffers, 4);
-    test_free(squares);
-    for (int k = 0; k < 4; k++) test_free(want[k]);
-    test_free(w), test_free(g), test_free(whole), test_free(slot[0]), test_free(slot[1]), test_free(slot[2]);
+    check_free(squares);
+    for (int k = 0; k < 4; k++) check_free(want[k]);
+    check_free(w), check_free(g), check_free(whole), check_free(slot[0]), check_free(slot[1]), check_free(slot[2]);
 }
 
 static void test_rows(void **state)
@@ -267,7 +267,7 @@ static void test_norms(void **state)
             check_kernels(artel__block_norm_kernels, &p, &(check_buffer){blocks, sizeof blocks}, 1);
             for (int64_t i = 0; i < n; i++) truth += kind ? fabs((double)x[i]) : (double)x[i] * (double)x[i];
             assert_true(fabs(artel__norm_combine(blocks, artel__norm_blocks(n)) - truth) <= 1e-12 * (1 + truth));
-            test_free(x);
+            check_free(x);
         }
     }
     double five[] = {1e16, 1, -1e16, 1, 3};
@@ -291,7 +291,7 @@ static void test_flat(void **state)
     assert_true(g[0] == 2.5f && g[1] == -1 && g[2] == 1);
     artel__lamb_step s = {n, x, y, 0.5f, 0.1f};
     check_kernels(artel__lamb_step_kernels, &s, &(check_buffer){x, (size_t)n * 4}, 1);
-    test_free(x), test_free(y);
+    check_free(x), check_free(y);
 }
 
 static double column_norm(const float *w, int64_t length, int64_t inner)

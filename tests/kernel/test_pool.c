@@ -54,7 +54,7 @@ static void pool_case(artel__pool_op op, int64_t rows, artel__pool_shape s, chec
         if (fabs((up - left) - (left - down)) > 1e-4) continue; /* a tie */
         assert_true(fabs(slope - (double)dx[at]) < 2e-2);
     }
-    test_free(x), test_free(y), test_free(dy), test_free(dx);
+    check_free(x), check_free(y), check_free(dy), check_free(dx);
 }
 
 static void test_pool(void **state)
@@ -113,7 +113,7 @@ static void relu_case(int64_t rows, artel__pool_shape s, check_random *random)
         check_kernels(artel__pool_gradient_kernels, &g, &(check_buffer){x, (size_t)in * 4}, 1);
         assert_memory_equal(x, masked, (size_t)in * 4);
     }
-    test_free(x), test_free(y), test_free(dy), test_free(dx), test_free(masked);
+    check_free(x), check_free(y), check_free(dy), check_free(dx), check_free(masked);
 }
 
 static void test_relu(void **state)

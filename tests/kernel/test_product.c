@@ -61,8 +61,8 @@ static void check_rounded(artel__product_forward *p, const check_buffer *buffer)
                 assert_memory_equal(p->out + i * p->ldo, rounded + i * p->ldo, (size_t)p->n * sizeof(float));
         }
     }
-    test_free(plain);
-    test_free(rounded);
+    check_free(plain);
+    check_free(rounded);
 }
 
 static void forward_held(check_random *random, int64_t m, int64_t n, int64_t k, int options, artel_dtype held,
@@ -96,15 +96,14 @@ static void forward_held(check_random *random, int64_t m, int64_t n, int64_t k, 
     check_kernels(artel__product_forward_kernels, &p, &buffer, 1);
     if (check_values()) check_truth(&p);
     check_rounded(&p, &buffer);
-    test_free(a);
-    test_free(w);
-    test_free(bias);
-    test_free(out);
+    check_free(a);
+    check_free(w);
+    check_free(bias);
+    check_free(out);
 }
 
 static void forward_case(check_random *random, int64_t m, int64_t n, int64_t k, int options)
 {
-    if (!check_affords(m * n * k)) return;
     forward_held(random, m, n, k, options, ARTEL_DTYPE_FLOAT32, ARTEL__ARITHMETIC_CHAIN);
     if (m * n * k >= 25000000) return; /* the largest are about what float32 fetches */
     forward_held(random, m, n, k, options, ARTEL_DTYPE_BFLOAT16, ARTEL__ARITHMETIC_CHAIN);
@@ -164,7 +163,6 @@ static void test_forward_past_the_caches(void **state)
     static const int64_t shapes[][3] = {{800, 4000, 70}, {800, 4000, 1030}};
     check_random random = {6};
     size_t count = check_values() ? ARTEL__COUNT(shapes) : 1; /* deeper products touch no other memory */
-    if (!check_affords(shapes[0][0] * shapes[0][1] * shapes[0][2])) return;
     (void)state;
     for (size_t i = 0; i < count; i++) {
         int64_t m = shapes[i][0], n = shapes[i][1], k = shapes[i][2], apart = n + 5;
@@ -182,10 +180,10 @@ static void test_forward_past_the_caches(void **state)
             for (int64_t row = 0; row < m; row++)
                 assert_memory_equal(whole + row * n, other + row * apart, (size_t)n * sizeof(float));
         }
-        test_free(a);
-        test_free(w);
-        test_free(out);
-        test_free(other);
+        check_free(a);
+        check_free(w);
+        check_free(out);
+        check_free(other);
     }
 }
 
@@ -230,8 +228,8 @@ static void test_forward_of_fewer_rows(void **state)
             assert_memory_equal(out, expected, (size_t)(p.m * p.n) * sizeof *out);
         }
     }
-    test_free(a);
-    test_free(w);
+    check_free(a);
+    check_free(w);
 }
 
 static void pack_case(check_random *random, artel__product_pack p)
@@ -246,8 +244,8 @@ static void pack_case(check_random *random, artel__product_pack p)
     p.from = from;
     p.to = to;
     check_kernels(artel__product_pack_kernels, &p, &buffer, 1);
-    test_free(from);
-    test_free(to);
+    check_free(from);
+    check_free(to);
 }
 
 static void test_pack(void **state)
@@ -290,11 +288,11 @@ static void test_pack_returns(void **state)
     p = (artel__product_pack){ARTEL__PACK_PANELS_TO_PLAIN, TAPS, ROWS, COLUMNS, GROUPS, again, back};
     check_run_reference(artel__product_pack_kernels, &p);
     assert_memory_equal(plain, back, K * COLUMNS * sizeof(float));
-    test_free(plain);
-    test_free(back);
-    test_free(packed);
-    test_free(again);
-    test_free(turned);
+    check_free(plain);
+    check_free(back);
+    check_free(packed);
+    check_free(again);
+    check_free(turned);
 }
 
 typedef struct gradient_case {
@@ -366,7 +364,7 @@ static void gradient_held(check_random *random, const gradient_case *c, artel_dt
     check_finish(part, 1, columns, check_add_floats, whole);
     if (held == ARTEL_DTYPE_FLOAT32 && check_values()) gradient_truth(c, x, dy, whole);
     check_plan_fini(&part[0].plan);
-    test_free(part[0].blocks);
+    check_free(part[0].blocks);
     for (int r = 0; r < replicas; r++) {
         int32_t first = artel__replica_first_shard(c->shards, replicas, r);
         gradient_part(c, held, arithmetic, x, dy, first, artel__replica_first_shard(c->shards, replicas, r + 1) - first,
@@ -375,21 +373,20 @@ static void gradient_held(check_random *random, const gradient_case *c, artel_dt
     check_finish(part, replicas, columns, check_add_floats, root);
     for (int r = 0; r < replicas; r++) {
         check_plan_fini(&part[r].plan);
-        test_free(part[r].blocks);
+        check_free(part[r].blocks);
     }
     if (c->bias)
         assert_memory_equal(whole, root, (size_t)columns * sizeof(float));
     else
         assert_memory_equal(whole, root, (size_t)(columns - c->n) * sizeof(float));
-    test_free(x);
-    test_free(dy);
-    test_free(whole);
-    test_free(root);
+    check_free(x);
+    check_free(dy);
+    check_free(whole);
+    check_free(root);
 }
 
 static void gradient_all(check_random *random, const gradient_case *c, int replicas)
 {
-    if (!check_affords(c->batch * c->inner * c->k * c->n)) return;
     gradient_held(random, c, ARTEL_DTYPE_FLOAT32, ARTEL__ARITHMETIC_CHAIN, replicas);
     gradient_held(random, c, ARTEL_DTYPE_BFLOAT16, ARTEL__ARITHMETIC_CHAIN, replicas);
     if (c->batch * c->inner * c->k * c->n < 8000000)
@@ -476,12 +473,12 @@ static void micro_case_of(check_random *random, int64_t m, int64_t n, int64_t k,
             free(packed);
         }
     }
-    test_free(a);
-    test_free(b);
-    test_free(w);
-    test_free(start);
-    test_free(c);
-    test_free(want);
+    check_free(a);
+    check_free(b);
+    check_free(w);
+    check_free(start);
+    check_free(c);
+    check_free(want);
 }
 
 static void micro_case(check_random *random, int64_t m, int64_t n, int64_t k, bool accumulate)

@@ -150,7 +150,7 @@ static void same_in_place(arrays *a, artel__recurrent_forward f, artel__recurren
     check_buffer back[] = {{a->gates, wide}, {a->dh0, state}, {a->drecurrent, wide}, {a->drecurrent_n, wide}};
     check_kernels(artel__recurrent_gradient_kernels, &b, back, 4);
     assert_memory_equal(a->gates, dprojected, wide);
-    test_free(gates), test_free(dprojected);
+    check_free(gates), check_free(dprojected);
 }
 
 /* Of bfloat16 weights in blocks every kernel gives the bits of the reference; what is put out is that of chains but for
@@ -171,7 +171,7 @@ static void in_blocks(arrays *a, artel__recurrent_forward f, artel__recurrent_gr
     check_kernels(artel__recurrent_forward_kernels, &f, forward, 6);
     check_kernels(artel__recurrent_gradient_kernels, &b, back, 5);
     for (size_t i = 0; i < shown / sizeof *chains; i++) assert_true(fabs((double)chains[i] - (double)a->out[i]) < 0.05);
-    test_free(chains);
+    check_free(chains);
 }
 
 static void one_case(check_random *random, arrays *a, const artel__recurrent_settings *s, bool masked)
@@ -267,7 +267,7 @@ static void test_cells(void **state)
             }
         }
     }
-    test_free(a);
+    check_free(a);
 }
 
 /* No steps: the states go through. */
@@ -284,7 +284,7 @@ static void test_no_steps(void **state)
                   (check_buffer[]){{a->out, 2 * UNITS * 4}, {a->h, 2 * UNITS * 4}}, 2);
     assert_memory_equal(a->h, a->h0, 2 * UNITS * 4);
     for (int i = 0; i < 2 * UNITS; i++) assert_true(a->out[i] == 0);
-    test_free(a);
+    check_free(a);
 }
 
 int main(void)

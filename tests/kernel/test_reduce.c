@@ -85,7 +85,7 @@ static void test_reduce(void **state)
             for (int64_t o = 0; o < outputs && op == ARTEL__REDUCE_MAX; o++) assert_true(truth[o] == (double)y[o]);
             for (int64_t i = 0; i < all && op == ARTEL__REDUCE_SUM; i++) assert_true(dx[i] == dy[output_of(c, i)]);
         }
-        test_free(x), test_free(y), test_free(dx), test_free(dy), test_free(truth);
+        check_free(x), check_free(y), check_free(dx), check_free(dy), check_free(truth);
     }
 }
 
@@ -178,7 +178,7 @@ static void fold_root(artel__fold_columns like, int32_t shards, int32_t replicas
     check_finish(part, replicas, like.columns, like.to == ARTEL_DTYPE_FLOAT32 ? check_add_floats : check_add_doubles,
                  root);
     for (int32_t r = 0; r < replicas; r++) {
-        test_free(part[r].blocks);
+        check_free(part[r].blocks);
         check_plan_fini(&part[r].plan);
     }
 }
@@ -207,9 +207,9 @@ static void test_fold_columns(void **state)
             double truth = 0;
             for (int64_t i = 0; i < batch * inner; i++) truth += (double)x[i * width];
             assert_true(fabs(truth - (wide ? *(double *)root : (double)*(float *)root)) < 1e-4);
-            test_free(root), test_free(other);
+            check_free(root), check_free(other);
         }
-        test_free(x);
+        check_free(x);
     }
 }
 
@@ -267,7 +267,7 @@ static void test_reduce_then_fold(void **state)
     check_run_reference(artel__fold_columns_kernels, &p);
     assert_memory_equal(one, two, sizeof one);
     check_plan_fini(&plan);
-    test_free(x), test_free(rows);
+    check_free(x), check_free(rows);
 }
 
 static void test_fold_weighted(void **state)

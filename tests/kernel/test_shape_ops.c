@@ -60,7 +60,7 @@ static void test_transpose(void **state)
                 assert_memory_equal(y + (size_t)dense(rank, to, index) * item,
                                     x + (size_t)dense(rank, cases[k].dim, from) * item, item);
             }
-            test_free(x), test_free(y);
+            check_free(x), check_free(y);
         }
     }
 }
@@ -89,7 +89,7 @@ static void test_slice_and_insert(void **state)
     } while (next_index(3, count, index));
     for (int64_t i = 0; i < n; i++) hit -= z[i] != 0;
     assert_true(hit == 0);
-    test_free(x), test_free(y), test_free(z);
+    check_free(x), check_free(y), check_free(z);
 }
 
 static void test_repeat(void **state)
@@ -106,7 +106,7 @@ static void test_repeat(void **state)
         int64_t from[] = {index[0] % 2, index[1] / 2, index[2] % 4};
         assert_true(y[dense(3, to, index)] == x[dense(3, dim, from)]);
     } while (next_index(3, to, index));
-    test_free(x), test_free(y);
+    check_free(x), check_free(y);
 }
 
 static void test_pad(void **state)
@@ -138,7 +138,7 @@ static void test_pad(void **state)
             const void *want = inside ? (const void *)(x + (size_t)dense(p.rank, p.in, from) * p.item) : &p.bits;
             assert_memory_equal(y + (size_t)dense(p.rank, p.out, index) * p.item, want, p.item);
         }
-        test_free(x), test_free(y);
+        check_free(x), check_free(y);
     }
 }
 
@@ -161,14 +161,14 @@ static void test_fill_cast_one_hot(void **state)
             artel__cast p = {dtypes[a], dtypes[b], n, source, y};
             check_kernels(artel__cast_kernels, &p, &(check_buffer){y, (size_t)n * artel_dtype_size(dtypes[b])}, 1);
         }
-        test_free(x), test_free(source);
+        check_free(x), check_free(source);
     }
     int32_t index[] = {2, -1, 0, 3};
     float hot[12];
     artel__one_hot o = {4, 3, 1, 0, index, hot};
     check_kernels(artel__one_hot_kernels, &o, &(check_buffer){hot, sizeof hot}, 1);
     assert_memory_equal(hot, ((float[]){0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0}), sizeof hot);
-    test_free(y);
+    check_free(y);
 }
 
 /* -- resizing -- */
@@ -188,7 +188,7 @@ static void resize_case(artel__resize_method method, int64_t rows, int64_t ih, i
     for (int64_t i = 0; i < out; i++) forward += (double)y[i] * (double)dy[i];
     for (int64_t i = 0; i < in; i++) backward += (double)x[i] * (double)dx[i];
     assert_true(fabs(forward - backward) < 1e-4);
-    test_free(x), test_free(y), test_free(dy), test_free(dx);
+    check_free(x), check_free(y), check_free(dy), check_free(dx);
 }
 
 static void test_resize(void **state)
@@ -258,7 +258,7 @@ static void test_noise_same_bits(void **state)
             check_kernels(artel__noise_kernels, &p, &(check_buffer){y, (size_t)n * 4}, 1);
             p.shared_rows = true;
             check_kernels(artel__noise_kernels, &p, &(check_buffer){y, (size_t)n * 4}, 1);
-            test_free(x), test_free(y);
+            check_free(x), check_free(y);
         }
     }
 }
@@ -284,7 +284,7 @@ static void test_dropout(void **state)
     p.rows = 1, p.first_row = 1002, p.x = x + 2 * SIZE, p.y = part; /* the mask belongs to the global row */
     check_run_reference(artel__noise_kernels, &p);
     assert_memory_equal(part, y + 2 * SIZE, SIZE * 4);
-    test_free(x), test_free(y), test_free(part);
+    check_free(x), check_free(y), check_free(part);
 }
 
 static void test_gaussian(void **state)
@@ -302,7 +302,7 @@ static void test_gaussian(void **state)
     check_run_reference(artel__noise_kernels, &p);
     for (int i = 0; i < SIZE; i++) sum += (double)y[i], squares += (double)y[i] * (double)y[i];
     assert_true(fabs(sum / SIZE) < 0.06 && fabs(squares / SIZE - 4) < 0.15);
-    test_free(x), test_free(y);
+    check_free(x), check_free(y);
 }
 
 int main(void)

@@ -48,7 +48,7 @@ static void softmax_case(artel__softmax_op op, const int64_t *s, check_random *r
         if (fabs(up + down - 2 * middle) > 1e-3 * (double)h) continue; /* a change of support */
         assert_true(fabs(slope - (double)dx[at]) < 5e-3);
     }
-    test_free(x), test_free(y), test_free(dy), test_free(dx), test_free(other);
+    check_free(x), check_free(y), check_free(dy), check_free(dx), check_free(other);
 }
 
 static void test_softmax(void **state)
@@ -103,7 +103,7 @@ static void test_glu(void **state)
                         fabs((double)dx[at] - (double)dy[i] * s) < 1e-5);
             assert_true(fabs((double)dx[at + half] - (double)dy[i] * (double)x[at] * s * (1 - s)) < 1e-5);
         }
-        test_free(x), test_free(y), test_free(dy), test_free(dx);
+        check_free(x), check_free(y), check_free(dy), check_free(dx);
     }
 }
 

@@ -60,7 +60,7 @@ static void test_range(void **state)
         check_buffer buffer = {o->out, (size_t)(o->p.m * o->p.n) * sizeof(float)};
         check_kernels(artel__product_forward_kernels, &o->p, &buffer, 1);
     }
-    test_free(o);
+    check_free(o);
 }
 
 static void test_not_finite(void **state)
@@ -80,7 +80,7 @@ static void test_not_finite(void **state)
                                                   : memcmp(&o->expected[e], &o->out[e], sizeof(float)) == 0);
         }
     }
-    test_free(o);
+    check_free(o);
 }
 
 static void test_instruction(void **state)
