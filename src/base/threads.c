@@ -53,41 +53,12 @@ struct artel__pool {
     worker workers[];
 };
 
+static void relax(void)
+{
 #if defined(__x86_64__)
-/* Nearest (0), FTZ (15), DAZ (6), all six exceptions masked (7..12). */
-#define COMPUTE_MXCSR 0x9FC0u
-
-uint32_t artel__fp_enter(void)
-{
-    uint32_t state = _mm_getcsr();
-    if ((state & ~0x3Fu) != COMPUTE_MXCSR) _mm_setcsr(COMPUTE_MXCSR);
-    return state;
-}
-
-void artel__fp_leave(uint32_t state)
-{
-    if (state != _mm_getcsr()) _mm_setcsr(state);
-}
-
-static void relax(void)
-{
     _mm_pause();
-}
-#else
-uint32_t artel__fp_enter(void)
-{
-    return 0;
-}
-
-void artel__fp_leave(uint32_t state)
-{
-    (void)state;
-}
-
-static void relax(void)
-{
-}
 #endif
+}
 
 static void futex_wait(atomic_uint *word, unsigned seen)
 {

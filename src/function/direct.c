@@ -122,7 +122,7 @@ artel_status artel__direct_run(artel__direct *d, artel_context *ctx, const void 
         if (d->argument[i] >= 0) put(d, i, inputs[d->argument[i]]);
     }
     put(d, d->inputs, output);
-    d->fault.row = INT64_MAX;
+    atomic_store_explicit(&d->fault.row, INT64_MAX, memory_order_relaxed); /* nobody else runs it */
     uint32_t caller = artel__fp_enter();
     d->kernel->run(d->params, 0, d->tasks, d->scratch);
     artel__fp_leave(caller);
