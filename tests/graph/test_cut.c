@@ -14,9 +14,10 @@
 #include "graph/cut.h"
 #include "graph/recompute.h"
 #include "support/graph_bench.h"
+#include "support/sanitized.h"
 
 enum {
-    GRAPHS = 60
+    GRAPHS = SUPPORT_SANITIZED ? 20 : 60
 };
 
 typedef struct walk {

@@ -14,10 +14,12 @@
 #include "op/elementwise.h"
 #include "op/optimize.h"
 #include "support/graph_bench.h"
+#include "support/sanitized.h"
 
 enum {
     WIDTH = RANDOM_GRAPH_WIDTH,
-    ROWS = GRAPH_BENCH_ROWS
+    ROWS = GRAPH_BENCH_ROWS,
+    GRAPHS = SUPPORT_SANITIZED ? 16 : 80
 };
 
 static const artel__recompute_options plenty = {.rows = ROWS, .extra_time = 1};
@@ -110,7 +112,7 @@ static void test_random_drops_change_no_bit(void **state)
 {
     (void)state;
     int repeated = 0;
-    for (uint32_t seed = 1; seed <= 80; seed++) {
+    for (uint32_t seed = 1; seed <= GRAPHS; seed++) {
         graph_bench a, b;
         graph_bench_begin(&a, ROWS);
         graph_bench_begin(&b, ROWS);
@@ -126,14 +128,14 @@ static void test_random_drops_change_no_bit(void **state)
         graph_bench_close(&a);
         graph_bench_close(&b);
     }
-    assert_true(repeated > 500);
+    assert_true(repeated > 6 * GRAPHS);
 }
 
 /* The model of a step and the plan agree about what is alive at once, but for where the buffers lie. */
 static void test_model_agrees_with_plan(void **state)
 {
     (void)state;
-    for (uint32_t seed = 200; seed < 240; seed++) {
+    for (uint32_t seed = 200; seed < 200 + GRAPHS / 2; seed++) {
         graph_bench b;
         artel__step_model model;
         graph_bench_begin(&b, ROWS);
@@ -153,7 +155,7 @@ static void test_chosen_drops_change_no_bit(void **state)
 {
     (void)state;
     double before = 0, after = 0;
-    for (uint32_t seed = 1; seed <= 40; seed++) {
+    for (uint32_t seed = 1; seed <= GRAPHS / 2; seed++) {
         graph_bench a, b;
         artel__recompute_report report = {.nodes = 0};
         graph_bench_begin(&a, ROWS);

@@ -8,6 +8,7 @@
 #include <xmmintrin.h>
 
 #include "kernel/narrow.h"
+#include "support/sanitized.h"
 
 enum {
     CUTS = 3,
@@ -24,14 +25,7 @@ void check_setup(void)
 
 bool check_values(void)
 {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    return false;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-    return false;
-#endif
-#endif
-    return true;
+    return !SUPPORT_SANITIZED;
 }
 
 int check_rounds(int whole)

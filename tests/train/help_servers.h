@@ -22,15 +22,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Sanitizers know no contexts within a thread (help_servers_turns.c). */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define STORM_THREADS
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define STORM_THREADS
-#endif
-#endif
-
 typedef enum storm_mistake {
     STORM_NO_MISTAKE,
     STORM_EARLY,     /* copies answer for what they do not have yet */

@@ -7,8 +7,9 @@
 #include <sys/mman.h>
 
 #include "help_servers_impl.h"
+#include "support/sanitized.h"
 
-#ifdef STORM_THREADS
+#if SUPPORT_SANITIZED
 
 struct storm_turn {
     pthread_t thread;

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "help_servers.h"
+#include "support/sanitized.h"
 
 enum {
     CHIEF = 0,
@@ -71,16 +72,9 @@ static bool stands(const storm_options *o, const storm_result *calm, bool keeps)
     return !*r.wrong && same && kept;
 }
 
-/* Each message is one, under sanitizers each sixth. */
-#ifdef STORM_THREADS
 enum {
-    EACH = 6
+    EACH = SUPPORT_SANITIZED ? 6 : 1 /* message is one */
 };
-#else
-enum {
-    EACH = 1
-};
-#endif
 
 /* Points, and how many of them failed. */
 static int kill_everywhere(storm_options o, int *points)

@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "help_servers.h"
+#include "support/sanitized.h"
 
 /* Begins with a scale at which gradients are not finite. */
 #define SCALED(config)                                                                               \
@@ -140,19 +141,9 @@ static const storm_options shapes[] = {
 };
 
 /* Of each shape: of all 3,020, and 100,020 in the long form; sanitizers have a fixed sample of them. */
-#ifdef STORM_THREADS
 enum {
-    SEEDS = 14,
-    SEEDS_LONG = 144
-};
-#else
-enum {
-    SEEDS = 151,
-    SEEDS_LONG = 5001
-};
-#endif
-
-enum {
+    SEEDS = SUPPORT_SANITIZED ? 5 : 151,
+    SEEDS_LONG = SUPPORT_SANITIZED ? 144 : 5001,
     SHAPES = sizeof shapes / sizeof *shapes,
     EPOCHS = 4
 };
