@@ -114,14 +114,9 @@ static json_t *read_record(artel__invocation *call, const char *path)
 
 static artel__device_request device_of(const check_options *o)
 {
-    return (artel__device_request){.device = o->device,
-                                   .plugin = o->plugin,
-                                   .precision = o->device_precision,
-                                   .kernels = o->device_kernels,
-                                   .launches = o->device_launches,
-                                   .reduce = o->device_reduce,
-                                   .memory = o->device_memory,
-                                   .target = o->device_target};
+    artel__device_request request = ARTEL__DEVICE_REQUEST(o, false, false);
+    request.target = o->device_target;
+    return request;
 }
 
 /* Without data nothing can be compiled, but whether it is there can be said. */

@@ -31,6 +31,16 @@ typedef struct artel__device_request {
                              the caller could allow it */
 } artel__device_request;
 
+/* What a caller's options say of devices: a pointer to any struct with these fields. */
+#define ARTEL__DEVICE_REQUEST(options, is_mixed, may_be_mixed)                                              \
+    (artel__device_request)                                                                                 \
+    {                                                                                                       \
+        .device = (options)->device, .plugin = (options)->plugin, .precision = (options)->device_precision, \
+        .kernels = (options)->device_kernels, .launches = (options)->device_launches,                       \
+        .reduce = (options)->device_reduce, .memory = (options)->device_memory, .mixed = (is_mixed),        \
+        .mixable = (may_be_mixed)                                                                           \
+    }
+
 /* Devices of one platform, which behave alike. */
 typedef struct artel__device_set {
     artel_context *ctx;

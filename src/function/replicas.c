@@ -46,15 +46,8 @@ static artel_status check_mixed(const artel_strategy *s)
 static artel_status open_devices(artel_strategy *s, const artel__strategy_def *strategy)
 {
     const artel_strategy_options *o = &s->options;
-    artel__device_request request = {.device = o->device,
-                                     .plugin = o->plugin,
-                                     .precision = o->device_precision,
-                                     .kernels = o->device_kernels,
-                                     .launches = o->device_launches,
-                                     .reduce = o->device_reduce,
-                                     .memory = o->device_memory,
-                                     .mixed = o->allow_mixed_arithmetic,
-                                     .mixable = artel__mesh_is_single(o->cluster)};
+    const artel__device_request request =
+        ARTEL__DEVICE_REQUEST(o, o->allow_mixed_arithmetic, artel__mesh_is_single(o->cluster));
     bool named;
     if (!is_of_servers(strategy))
         return artel__strategy_open_devices(s->ctx, strategy, &request, o->cluster, &s->devices);

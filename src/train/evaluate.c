@@ -65,15 +65,7 @@ static artel_status open_pass(pass *p, artel_data *data, artel__mode mode, const
                                       .batch_size = p->batch_size,
                                       .shards = (int32_t)options->shards,
                                       .cluster = options->cluster,
-                                      .device = {.device = options->device,
-                                                 .plugin = options->plugin,
-                                                 .precision = options->device_precision,
-                                                 .kernels = options->device_kernels,
-                                                 .launches = options->device_launches,
-                                                 .reduce = options->device_reduce,
-                                                 .memory = options->device_memory,
-                                                 .mixed = options->allow_mixed_arithmetic,
-                                                 .mixable = true},
+                                      .device = ARTEL__DEVICE_REQUEST(options, options->allow_mixed_arithmetic, true),
                                       .arithmetic = options->arithmetic};
     ARTEL_TRY(artel__session_create(fit->ctx, &session, &fit->session));
     p->rows = artel__feed_count(p->feed);

@@ -143,13 +143,7 @@ static artel_status open_predictor(artel_predictor *p, artel_model *model)
                                       .threads = o->threads,
                                       .batch_size = o->most_rows,
                                       .shards = 1,
-                                      .device = {.device = o->device,
-                                                 .plugin = o->plugin,
-                                                 .precision = o->device_precision,
-                                                 .kernels = o->device_kernels,
-                                                 .launches = o->device_launches,
-                                                 .reduce = o->device_reduce,
-                                                 .memory = o->device_memory},
+                                      .device = ARTEL__DEVICE_REQUEST(o, false, false),
                                       .arithmetic = o->arithmetic};
     ARTEL_TRY(artel__session_create(p->ctx, &session, &p->session));
     p->outputs = model->nn->outputs;

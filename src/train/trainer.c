@@ -66,15 +66,7 @@ static artel_status open_trainer(artel_trainer *t, artel_data *data)
                                       .shards = (int32_t)o->shards,
                                       .seed = o->seed,
                                       .train = true,
-                                      .device = {.device = o->device,
-                                                 .plugin = o->plugin,
-                                                 .precision = o->device_precision,
-                                                 .kernels = o->device_kernels,
-                                                 .launches = o->device_launches,
-                                                 .reduce = o->device_reduce,
-                                                 .memory = o->device_memory,
-                                                 .mixed = o->allow_mixed_arithmetic,
-                                                 .mixable = true},
+                                      .device = ARTEL__DEVICE_REQUEST(o, o->allow_mixed_arithmetic, true),
                                       .arithmetic = o->arithmetic};
     ARTEL_TRY(artel__session_create(t->ctx, &session, &t->session));
     const artel__settings_source known = {
