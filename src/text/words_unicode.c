@@ -7,6 +7,17 @@
 #include "base/utf8.h"
 #include "text/words.h"
 
+/* Takes the next character off a string, as its bytes and its code point; false at the end. */
+static bool take_character(artel_string *rest, artel_string *character, int32_t *code)
+{
+    if (rest->length == 0) return false;
+    character->bytes = rest->bytes;
+    *code = artel__utf8_take(rest->bytes, rest->length, &character->length);
+    rest->bytes += character->length;
+    rest->length -= character->length;
+    return true;
+}
+
 /* The shape with an axis of characters. */
 static artel_status add_axis(const artel__string_call *c, artel_shape *shape, int64_t *all)
 {
@@ -41,10 +52,9 @@ artel_status artel__string_decode(const artel__string_call *c)
     int32_t *out = block;
     int64_t most = shape.dim[shape.rank - 1];
     for (int64_t i = 0; i < c->in[0].count; i++, out += most) {
-        artel_string s = artel__string_in(c, 0)[i];
+        artel_string rest = artel__string_in(c, 0)[i], character;
         int64_t k = 0;
-        for (size_t at = 0, width; at < s.length && k < most; at += width)
-            out[k++] = artel__utf8_take(s.bytes + at, s.length - at, &width);
+        while (k < most && take_character(&rest, &character, &out[k])) k++;
         for (; k < most; k++) out[k] = (int32_t)c->settings->missing;
     }
     return ARTEL_OK;
@@ -60,11 +70,9 @@ artel_status artel__string_characters(const artel__string_call *c)
     ARTEL_TRY(artel__calloc(c->ctx, (size_t)all + 1, sizeof(artel_string), "strings", &list));
     artel_string *part = list;
     for (int64_t i = 0; i < c->in[0].count; i++) {
-        artel_string s = artel__string_in(c, 0)[i], *to = part + i * most, *end = to + most;
-        for (size_t at = 0, width; at < s.length && to < end; at += width) {
-            (void)artel__utf8_take(s.bytes + at, s.length - at, &width);
-            *to++ = (artel_string){s.bytes + at, width};
-        }
+        artel_string rest = artel__string_in(c, 0)[i], *to = part + i * most, *end = to + most;
+        int32_t code;
+        while (to < end && take_character(&rest, to, &code)) to++;
     }
     artel_status status = artel__string_give(c, &shape, part);
     artel__free(c->ctx, list);
