@@ -8,7 +8,6 @@
  * text is an error that names the record.
  */
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/threads.h"
@@ -92,20 +91,6 @@ static int64_t record_of(const ahead_job *job, int64_t i)
     return feed->rows != NULL ? (int64_t)feed->rows[job->rows[i]] : feed->first + (int64_t)job->rows[i];
 }
 
-/* "'word'", shortened and cleaned. */
-static void quote(const artel__cells *cells, int64_t element, char *out, size_t size)
-{
-    char clean[128];
-    if (cells->dtype != ARTEL_DTYPE_STRING) {
-        snprintf(out, size, "%lld", (long long)artel__cell_integer(cells, element));
-        return;
-    }
-    const artel__string *word = &((const artel__string *)cells->data)[element];
-    size_t length = artel__clean(word->bytes, word->length < 60 ? word->length : 60, clean, sizeof clean - 1);
-    clean[length] = '\0';
-    snprintf(out, size, "'%s'", clean);
-}
-
 static artel_status check_text(const ahead_job *job, int64_t row, int input, const artel__cells *cells)
 {
     const artel__feed_core *core = job->feed->core;
@@ -135,7 +120,7 @@ static artel_status run_row(const ahead_job *job, int64_t row, artel__cells *val
     artel_status status = artel__program_run(program, values, scratch, &fault, &at);
     if (status != ARTEL_ERROR_INVALID || !fault.why || job->quiet) return status;
     const artel__program_step *step = &program->step[at];
-    quote(&values[step->in[fault.input]], fault.element, what, sizeof what);
+    artel__cell_quote(&values[step->in[fault.input]], fault.element, what, sizeof what);
     return artel__fail(core->ctx, ARTEL_ERROR_INVALID, core->data->specification, "correct the record, or the layer",
                        "record %lld (counted from 0): layer \"%s\": %s %s", (long long)record_of(job, row), step->layer,
                        what, fault.why);

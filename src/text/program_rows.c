@@ -2,10 +2,6 @@
 /* Programs of row functions on rows in memory. See the header. */
 #include "text/program_rows.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "base/text.h"
 #include "base/utf8.h"
 
 static size_t value_bytes(const artel__cells *value)
@@ -43,20 +39,6 @@ static artel_status check_text(const artel__program_rows *rows, int64_t row, int
     return ARTEL_OK;
 }
 
-/* "'word'", shortened and cleaned. */
-static void quote(const artel__cells *cells, int64_t element, char *out, size_t size)
-{
-    char clean[128];
-    if (cells->dtype != ARTEL_DTYPE_STRING) {
-        snprintf(out, size, "%lld", (long long)artel__cell_integer(cells, element));
-        return;
-    }
-    const artel__string *word = &((const artel__string *)cells->data)[element];
-    size_t length = artel__clean(word->bytes, word->length < 60 ? word->length : 60, clean, sizeof clean - 1);
-    clean[length] = '\0';
-    snprintf(out, size, "'%s'", clean);
-}
-
 static artel_status run_row(artel__program_rows *rows, int64_t row)
 {
     const artel__program *program = rows->program;
@@ -72,7 +54,7 @@ static artel_status run_row(artel__program_rows *rows, int64_t row)
     artel_status status = artel__program_run(program, rows->values, &rows->scratch, &fault, &at);
     if (status != ARTEL_ERROR_INVALID || !fault.why) return status;
     const artel__program_step *step = &program->step[at];
-    quote(&rows->values[step->in[fault.input]], fault.element, what, sizeof what);
+    artel__cell_quote(&rows->values[step->in[fault.input]], fault.element, what, sizeof what);
     return artel__fail(rows->scratch.ctx, ARTEL_ERROR_INVALID, step->layer, "correct the row, or the layer",
                        "row %lld: %s %s", (long long)row, what, fault.why);
 }

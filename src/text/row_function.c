@@ -2,7 +2,10 @@
 /* What the functions of a row share: elements as numbers, scratch memory, UTF-8. See the header. */
 #include "text/row_function.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#include "base/text.h"
 
 size_t artel__cell_size(artel_dtype dtype)
 {
@@ -51,6 +54,19 @@ double artel__cell_number(const artel__cells *cells, int64_t i)
     double value;
     convert_one(cells, i, ARTEL_DTYPE_FLOAT64, &value);
     return value;
+}
+
+void artel__cell_quote(const artel__cells *cells, int64_t i, char *out, size_t size)
+{
+    char clean[128];
+    if (cells->dtype != ARTEL_DTYPE_STRING) {
+        snprintf(out, size, "%lld", (long long)artel__cell_integer(cells, i));
+        return;
+    }
+    const artel__string *word = &((const artel__string *)cells->data)[i];
+    size_t length = artel__clean(word->bytes, word->length < 60 ? word->length : 60, clean, sizeof clean - 1);
+    clean[length] = '\0';
+    snprintf(out, size, "'%s'", clean);
 }
 
 void artel__cell_set_integer(artel__cells *cells, int64_t i, int64_t value)

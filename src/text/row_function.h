@@ -63,6 +63,8 @@ typedef struct artel__row_function {
 /* The elements as numbers. Strings have none. */
 int64_t artel__cell_integer(const artel__cells *cells, int64_t i);
 double artel__cell_number(const artel__cells *cells, int64_t i);
+/* "'word'", shortened and cleaned, or a number. */
+void artel__cell_quote(const artel__cells *cells, int64_t i, char *out, size_t size);
 void artel__cell_set_integer(artel__cells *cells, int64_t i, int64_t value);
 
 /* Sets dtype, shape and count. */
