@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The states of a connection up to its greeting, and its end.
+/* The states of a connection up to its greeting, and its end. What others see of it: connection_look.c.
  *
  * Plain or encrypted is decided by this side; the first byte that arrives tells whether the other side thinks so too
  * (a TLS record begins with 20 to 23, a greeting with 'a'), so that both get a sentence instead of noise. A refusal is
@@ -21,7 +21,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/hash.h"
 
 #define HANDSHAKE_NS INT64_C(2000000000)
 #define REFUSAL_NS INT64_C(1000000000)
@@ -273,9 +272,7 @@ static int peek(const artel__connection *c)
     return n == 1 ? first : n < 0 && errno == EAGAIN ? NOTHING_YET : NOTHING_EVER;
 }
 
-/* Whether the first record of TLS is here, or what is no such record and no less than its head. Until then the socket
- * is asked to wake nobody. A peer that has ended sends no more: whoever reads will notice. */
-static bool is_first_here(const artel__connection *c)
+bool artel__connection_first_is_here(const artel__connection *c)
 {
     uint8_t head[ARTEL__CONNECTION_FIRST];
     int fd = c->stream.socket, here = 0, wanted = ARTEL__CONNECTION_FIRST;
@@ -292,7 +289,7 @@ static bool is_first_here(const artel__connection *c)
 /* What a stranger that says nothing, or half a word, need not cost. */
 static bool begin_serving(artel__connection *c)
 {
-    if (!is_first_here(c)) return false;
+    if (!artel__connection_first_is_here(c)) return false;
     setsockopt(c->stream.socket, SOL_SOCKET, SO_RCVLOWAT, &(int){1}, sizeof(int));
     setsockopt(c->stream.socket, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
     if (!is_own(c)) return false;
@@ -516,100 +513,4 @@ void artel__connection_close(artel__connection *c)
     close(c->stream.socket);
     artel__free(c->site->ctx, c->control);
     artel__free(c->site->ctx, c);
-}
-
-/* -- looking -- */
-
-bool artel__connection_knocks(const artel__connection *c)
-{
-    return c->server && c->state == ARTEL__CONNECTION_SECURING && c->site->tls && !c->stream.secure && is_first_here(c);
-}
-
-bool artel__connection_is_costly(const artel__connection *c)
-{
-    return c->server && c->stream.secure && c->state == ARTEL__CONNECTION_SECURING;
-}
-
-artel__connection_state artel__connection_get_state(const artel__connection *c)
-{
-    return c->state;
-}
-
-artel__net_fault artel__connection_fault(const artel__connection *c)
-{
-    return c->fault;
-}
-
-const char *artel__connection_why(const artel__connection *c)
-{
-    return c->why;
-}
-
-bool artel__connection_refused_there(const artel__connection *c)
-{
-    return c->refused_there;
-}
-
-int artel__connection_fd(const artel__connection *c)
-{
-    return c->stream.socket;
-}
-
-short artel__connection_events(const artel__connection *c)
-{
-    switch (c->state) {
-    case ARTEL__CONNECTION_CONNECTING: return POLLOUT;
-    case ARTEL__CONNECTION_SECURING: return (short)(POLLIN | (artel__net_stream_unsent(&c->stream) ? POLLOUT : 0));
-    case ARTEL__CONNECTION_GREETING:
-    case ARTEL__CONNECTION_REFUSING: {
-        bool writing =
-            (c->sent < ARTEL__HELLO_BYTES && (!c->server || c->greeted || c->state == ARTEL__CONNECTION_REFUSING)) ||
-            artel__net_stream_unsent(&c->stream);
-        return (short)(POLLIN | (writing ? POLLOUT : 0));
-    }
-    case ARTEL__CONNECTION_OPEN: return (short)(POLLIN | (artel__control_waits(c) ? POLLOUT : 0));
-    case ARTEL__CONNECTION_LOST: break;
-    }
-    return 0;
-}
-
-int64_t artel__connection_deadline(const artel__connection *c)
-{
-    return c->deadline;
-}
-
-const artel__hello *artel__connection_peer(const artel__connection *c)
-{
-    return &c->peer;
-}
-
-const char *artel__connection_address(const artel__connection *c)
-{
-    return c->address;
-}
-
-bool artel__connection_is_secure(const artel__connection *c)
-{
-    return c->stream.secure != NULL;
-}
-
-artel__net_stream *artel__connection_stream(artel__connection *c)
-{
-    return &c->stream;
-}
-
-artel__net_stream *artel__connection_carrier(artel__connection *c)
-{
-    return &c->carrier;
-}
-
-artel__site *artel__connection_site(artel__connection *c)
-{
-    return c->site;
-}
-
-uint32_t artel__connection_mask(const artel__connection *c, bool sending)
-{
-    const uint8_t *from = sending ? c->nonce : c->peer.nonce, *to = sending ? c->peer.nonce : c->nonce;
-    return artel__crc32c(artel__crc32c(0, from, 16), to, 16);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The inside of a connection, for connection.c (up to the greeting), connection_judge.c, connection_share.c (a part of
- * that) and control.c (after it). */
+ * that), control.c (after it) and connection_look.c (always). */
 #ifndef ARTEL_NET_CONNECTION_IMPL_H
 #define ARTEL_NET_CONNECTION_IMPL_H
 
@@ -38,6 +38,9 @@ enum {
                                4096 /* of the first record; ours has some hundred bytes, OpenSSL would take in 128 KB */
 };
 
+/* Of who accepts: whether the first record of TLS is here, or what is no such record and no less than its head. Until
+ * then the socket is asked to wake nobody. A peer that has ended sends no more: whoever reads will notice. */
+bool artel__connection_first_is_here(const artel__connection *connection);
 /* Whether this way may go unencrypted where no certificate is: only within this machine, unless told otherwise. */
 bool artel__connection_may_be_plain(artel__connection *connection, const artel__net_address *peer);
 /* Where nothing encrypts, within this machine: whether the other end is a process of this user; else LOST (it has
