@@ -65,6 +65,11 @@ typedef struct helper_type {
 helper_type helper_classify(hid_t file_type);
 hid_t helper_memory_type(artel_dtype dtype); /* little-endian, as h5py makes it; -1 for strings */
 
+/* Of a file image whose bytes are ours (H5Pset_file_image_callbacks). */
+herr_t helper_image_free(void *block, H5FD_file_image_op_t op, void *user);
+void *helper_image_user_copy(void *user);
+herr_t helper_image_user_free(void *user);
+
 void helper_read(const helper_input *input, helper_output *out);
 void helper_write(const helper_input *input);
 

@@ -52,29 +52,11 @@ static void *image_realloc(void *block, size_t size, H5FD_file_image_op_t op, vo
     return size <= input->size ? block : NULL;
 }
 
-static herr_t image_free(void *block, H5FD_file_image_op_t op, void *user)
-{
-    (void)block;
-    (void)op;
-    (void)user;
-    return 0;
-}
-
-static void *image_user_copy(void *user)
-{
-    return user;
-}
-
-static herr_t image_user_free(void *user)
-{
-    (void)user;
-    return 0;
-}
-
 static hid_t open_image(const helper_input *input)
 {
-    H5FD_file_image_callbacks_t callbacks = {image_malloc,    image_memcpy,    image_realloc, image_free,
-                                             image_user_copy, image_user_free, (void *)input};
+    H5FD_file_image_callbacks_t callbacks = {image_malloc,      image_memcpy,           image_realloc,
+                                             helper_image_free, helper_image_user_copy, helper_image_user_free,
+                                             (void *)input};
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     H5Pset_fapl_core(access, 1 << 16, 0);
     H5Pset_file_image_callbacks(access, &callbacks);

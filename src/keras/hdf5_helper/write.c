@@ -193,29 +193,10 @@ static void *image_realloc(void *block, size_t size, H5FD_file_image_op_t op, vo
     return at;
 }
 
-static herr_t image_free(void *block, H5FD_file_image_op_t op, void *user)
-{
-    (void)block;
-    (void)op;
-    (void)user;
-    return 0;
-}
-
-static void *image_user_copy(void *user)
-{
-    return user;
-}
-
-static herr_t image_user_free(void *user)
-{
-    (void)user;
-    return 0;
-}
-
 static hid_t create_image(size_t step, size_t *mapped)
 {
-    H5FD_file_image_callbacks_t callbacks = {NULL,  NULL, image_realloc, image_free, image_user_copy, image_user_free,
-                                             mapped};
+    H5FD_file_image_callbacks_t callbacks = {
+        NULL, NULL, image_realloc, helper_image_free, helper_image_user_copy, helper_image_user_free, mapped};
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     H5Pset_fapl_core(access, step, 0);
     H5Pset_file_image_callbacks(access, &callbacks);
