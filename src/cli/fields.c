@@ -53,6 +53,7 @@ static const field_option fields[] = {
     {"keep", "keep"},
     {"learning_rate", "learning-rate"},
     {"min_workers", "min-workers"},
+    {"name", "name"},
     {"port", "port"},
     {"ps_copies", "ps-copies"},
     {"ps_loss", "ps-loss"},

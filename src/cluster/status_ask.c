@@ -47,7 +47,7 @@ static artel_status open_certificate(asking *a)
         artel__operation_begin(a->ctx);
         return artel__fail(
             a->ctx, ARTEL_ERROR_NOT_FOUND, r->cert_dir,
-            "make one with: artel cert issue DIR operator; or name a task whose certificate is there with --name",
+            "make one with: artel cert issue DIR operator; or give .name, a task whose certificate is there",
             "there is no certificate for %s", r->name ? r->name : "operator");
     }
     artel__cert_info *info = artel__arena_alloc(&a->arena, 1, sizeof *info);

@@ -247,7 +247,8 @@ static artel_status issue_checked(const artel__cert_maker *maker, artel__arena *
     ARTEL_TRY(artel__arena_status(arena));
     if (artel__file_exists(folder) && !request->force)
         return artel__fail(ctx, ARTEL_ERROR_INVALID, folder,
-                           "renew it with: artel cert renew DIR NAME, or replace it with --force", "it exists already");
+                           "renew it with: artel cert renew DIR NAME, or replace it: artel cert issue DIR NAME --force",
+                           "it exists already");
     artel_status status = read_authority(maker, arena, dir, &a);
     if (status == ARTEL_OK) status = issue_folder(maker, arena, dir, request, &a);
     release_authority(maker, &a);

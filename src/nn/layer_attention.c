@@ -45,7 +45,7 @@ typedef struct heads_parts {
         {"use_bias", "whether biases are added", ARTEL__OPTION_BOOL, CONFIG(use_bias), "true", 0, 0, NULL},             \
         {"use_gate", "a gate on the result", ARTEL__OPTION_BOOL, CONFIG(use_gate), "false", 0, 0, NULL},                \
         {"sliding_window", "how far a query sees", ARTEL__OPTION_INT, CONFIG(sliding_window), "0", 0, INT32_MAX, NULL}, \
-        ARTEL__PART("seed", "accepted; --seed decides"),                                                                \
+        ARTEL__PART("seed", "accepted; the run's seed decides"),                                                        \
         ARTEL__PART("flash_attention", "accepted; chooses nothing here"), ARTEL__WEIGHT_PARTS("kernel"),                \
         ARTEL__WEIGHT_PARTS("bias")
 

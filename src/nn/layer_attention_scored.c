@@ -37,7 +37,7 @@ typedef enum score {
      NULL},                                                                                                          \
         {"dropout", "share of the scores dropped", ARTEL__OPTION_FLOAT, offsetof(scored_config, dropout), "0", 0, 1, \
          NULL},                                                                                                      \
-        ARTEL__PART("seed", "accepted; --seed decides")
+        ARTEL__PART("seed", "accepted; the run's seed decides")
 
 static const artel__option attention_options[] = {SCORED_OPTIONS("false"), ARTEL__PART("score_mode", "dot or concat"),
                                                   ARTEL__OPTIONS_END};

@@ -27,8 +27,8 @@ static const char *const fill_modes[] = {"constant", "reflect", "wrap", "nearest
 static const char *const interpolations[] = {"nearest", "bilinear", NULL};
 
 #define CONFIG(field) offsetof(augment_config, field)
-#define COMMON                                                                                       \
-    ARTEL__PART("seed", "accepted; --seed decides"), ARTEL__PART("bounding_box_format", "accepted"), \
+#define COMMON                                                                                               \
+    ARTEL__PART("seed", "accepted; the run's seed decides"), ARTEL__PART("bounding_box_format", "accepted"), \
         ARTEL__DATA_FORMAT(augment_config)
 #define FILLING(fallback)                                                                                            \
     {"fill_mode", "what is outside an image", ARTEL__OPTION_ENUM, CONFIG(fill_mode), fallback, 0, 0, fill_modes},    \

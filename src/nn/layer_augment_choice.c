@@ -24,7 +24,7 @@ static const char *const interpolations[] = {"nearest", "bilinear", NULL};
     {"interpolation", "nearest or bilinear", ARTEL__OPTION_ENUM, CONFIG(interpolation), "bilinear", 0, 0,             \
      interpolations},                                                                                                 \
         {"seed",                                                                                                      \
-         "which changes AugMix makes; for the rest --seed decides",                                                   \
+         "which changes AugMix makes; for the rest the run's seed does",                                              \
          ARTEL__OPTION_INT,                                                                                           \
          CONFIG(seed),                                                                                                \
          "0",                                                                                                         \

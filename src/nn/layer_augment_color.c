@@ -15,8 +15,8 @@ typedef struct color_config {
     int64_t bins;
 } color_config;
 
-#define COMMON                                                                                       \
-    ARTEL__PART("seed", "accepted; --seed decides"), ARTEL__PART("bounding_box_format", "accepted"), \
+#define COMMON                                                                                               \
+    ARTEL__PART("seed", "accepted; the run's seed decides"), ARTEL__PART("bounding_box_format", "accepted"), \
         ARTEL__DATA_FORMAT(color_config)
 #define FACTOR(name) ARTEL__PART(name, "a number, or two")
 #define RANGE ARTEL__PART("value_range", "least and greatest value of a pixel")

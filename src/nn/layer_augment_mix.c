@@ -18,13 +18,13 @@ typedef struct mix_config {
 
 static const artel__option mix_options[] = {
     {"alpha", "of the beta distribution", ARTEL__OPTION_FLOAT, offsetof(mix_config, alpha), "0.2", 1e-6, 1e6, NULL},
-    ARTEL__PART("seed", "accepted; --seed decides"),
+    ARTEL__PART("seed", "accepted; the run's seed decides"),
     ARTEL__DATA_FORMAT(mix_config),
     ARTEL__OPTIONS_END,
 };
 static const artel__option cut_options[] = {
     ARTEL__PART("factor", "a number, or two"),
-    ARTEL__PART("seed", "accepted; --seed decides"),
+    ARTEL__PART("seed", "accepted; the run's seed decides"),
     ARTEL__DATA_FORMAT(mix_config),
     ARTEL__OPTIONS_END,
 };

@@ -12,10 +12,10 @@ typedef struct part_config {
     int data_format;
 } part_config;
 
-#define COMMON                                                                                           \
-    ARTEL__PART("factor", "probability: a number, or two"),                                              \
-        ARTEL__PART("value_range", "least and greatest value of a pixel"),                               \
-        ARTEL__PART("seed", "accepted; --seed decides"), ARTEL__PART("bounding_box_format", "accepted"), \
+#define COMMON                                                                                                   \
+    ARTEL__PART("factor", "probability: a number, or two"),                                                      \
+        ARTEL__PART("value_range", "least and greatest value of a pixel"),                                       \
+        ARTEL__PART("seed", "accepted; the run's seed decides"), ARTEL__PART("bounding_box_format", "accepted"), \
         ARTEL__DATA_FORMAT(part_config)
 
 static const artel__option erasing_options[] = {

@@ -20,8 +20,9 @@ static const char *const interpolations[] = {"nearest", "bilinear", NULL};
     {"interpolation", "nearest or bilinear", ARTEL__OPTION_ENUM, CONFIG(interpolation), "bilinear", 0, 0,         \
      interpolations},                                                                                             \
         {"fill_value", "the value outside an image", ARTEL__OPTION_FLOAT, CONFIG(fill_value), "0.0", 0, 0, NULL}, \
-        ARTEL__PART("factor", "probability: a number, or two"), ARTEL__PART("seed", "accepted; --seed decides"),  \
-        ARTEL__PART("bounding_box_format", "accepted"), ARTEL__DATA_FORMAT(place_config)
+        ARTEL__PART("factor", "probability: a number, or two"),                                                   \
+        ARTEL__PART("seed", "accepted; the run's seed decides"), ARTEL__PART("bounding_box_format", "accepted"),  \
+        ARTEL__DATA_FORMAT(place_config)
 
 static const artel__option perspective_options[] = {
     {"scale", "how far corners go", ARTEL__OPTION_FLOAT, CONFIG(scale), "1.0", 0, 1, NULL}, COMMON, ARTEL__OPTIONS_END};

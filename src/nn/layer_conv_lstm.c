@@ -55,7 +55,7 @@ static const artel__option conv_lstm_options[] = {
     {"dropout", "share of the inputs dropped", ARTEL__OPTION_FLOAT, CONFIG(dropout), "0", 0, 1, NULL},
     {"recurrent_dropout", "share of the states dropped", ARTEL__OPTION_FLOAT, CONFIG(recurrent_dropout), "0", 0, 1,
      NULL},
-    ARTEL__PART("seed", "accepted; --seed decides"),
+    ARTEL__PART("seed", "accepted; the run's seed decides"),
     FLAG(return_sequences, "false", "give every step, not the last"),
     FLAG(return_state, "false", "give the last states too"),
     FLAG(go_backwards, "false", "from the last step to the first"),

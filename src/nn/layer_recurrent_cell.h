@@ -30,7 +30,8 @@ typedef struct artel__recurrent_cell {
          0,                                                                                                           \
          1,                                                                                                           \
          NULL},                                                                                                       \
-        ARTEL__PART("activation", "activation: a name or a record"), ARTEL__PART("seed", "accepted; --seed decides"), \
+        ARTEL__PART("activation", "activation: a name or a record"),                                                  \
+        ARTEL__PART("seed", "accepted; the run's seed decides"),                                                      \
         ARTEL__PART("implementation", "accepted; chooses nothing here"), ARTEL__WEIGHT_PARTS("kernel"),               \
         ARTEL__WEIGHT_PARTS("recurrent"), ARTEL__WEIGHT_PARTS("bias")
 #define ARTEL__GATE_OPTIONS ARTEL__PART("recurrent_activation", "activation of the gates: a name or a record")

@@ -144,7 +144,7 @@ static artel_status open_file(artel_context *ctx, const char *directory, int seq
         if (status == ARTEL_OK) status = artel__stream_open(ctx, path.data, ARTEL__STREAM_NEW, out);
     }
     if (status == ARTEL_AGAIN) {
-        status = artel__fail(ctx, ARTEL_ERROR_IO, directory, "give another --log-dir",
+        status = artel__fail(ctx, ARTEL_ERROR_IO, directory, "give another folder",
                              "%d event files of this second exist already", SEQUENCE_TRIES);
     }
     artel__text_fini(&path);

@@ -135,4 +135,4 @@ static const artel__option no_options[] = {{.name = NULL}};
 const artel__callback_def artel__callback_history = {
     .class_name = "History", .doc = "Always kept.", .options = no_options};
 const artel__callback_def artel__callback_progbar = {
-    .class_name = "ProgbarLogger", .doc = "See --verbose.", .options = no_options};
+    .class_name = "ProgbarLogger", .doc = "The program shows progress.", .options = no_options};

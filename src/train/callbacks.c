@@ -14,10 +14,10 @@
 static const struct {
     const char *class_name, *advice;
 } elsewhere[] = {
-    {"CSVLogger", "use --csv-log, or events of the C API"},
-    {"TensorBoard", "use --log-dir, or events of the C API"},
+    {"CSVLogger", "use events of the C API; artel fit writes such a file by itself"},
+    {"TensorBoard", "use events of the C API; artel fit writes such files by itself"},
     {"LambdaCallback", "use events of the C API"},
-    {"RemoteMonitor", "use --json and send the events on"},
+    {"RemoteMonitor", "take the events of the run and send them on"},
 };
 
 /* One that gives a list is watched by element: "val_f1_score[2]". */

@@ -313,8 +313,8 @@ artel_status artel__settings_read(artel__arena *arena, const artel__settings_sou
     }
     if (!any_loss)
         return artel__fail(model->ctx, ARTEL_ERROR_INVALID, model->source ? model->source : "model",
-                           source->train ? "add --loss NAME (and --optimizer NAME), or save the model compiled"
-                                         : "add --loss NAME, or save the model compiled",
+                           source->train ? "name a loss (and an optimizer), or save the model compiled"
+                                         : "name a loss, or save the model compiled",
                            "the model has no compile settings that name a loss");
     if (source->train) ARTEL_TRY(artel__settings_read_optimizer(arena, source, &settings));
     *out = settings;

@@ -16,6 +16,10 @@ done
 options=$(sed -n 's/^    {"[a-z_]*", "\([a-z-]*\)"},$/\1/p' $table | paste -sd '|')
 # Nor is one named further on; what starts jobs (launch), and says how, knows none but options.
 if grep -rnE --include='*.[ch]' "\"[^\"]*[ (]--($options)\>" src --exclude-dir=cli --exclude-dir=launch; then echo "the lines above: name the field"; status=1; fi
+# No other option either, but in a whole command that a user can type.
+if grep -rnE --include='*.[ch]' '"[^"]*[ (]--[a-z]' src --exclude-dir=cli --exclude-dir=launch | grep -vE '^[^:]*:[0-9]+:(/| )\*|(artel [a-z]+|srun|pip install) [^"]*--[a-z]'; then
+    echo "the lines above: say it without the program's options"; status=1
+fi
 for option in $(sed -n 's/^    {"[a-z_]*", "\([a-z-]*\)"},$/\1/p' $table); do
     grep -qE "\{?\"$option\"," src/cli/*.c src/cli/*.h --exclude=fields.c || { echo "$table: no subcommand has --$option"; status=1; }
 done
