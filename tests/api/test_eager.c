@@ -2,9 +2,8 @@
 /* timeout: 120 */
 /* Arrays and operations at once: views and their elements, references, the cache and its bound, no heap call in steady
  * calls, the same bits for any number of threads and as a function's, failing allocations, and what is refused. */
-#include "api/help_api.h"
+#include "api/help_allocations.h"
 
-#include "base/context.h"
 #include "eager/eager_impl.h"
 
 typedef struct scene {
@@ -225,17 +224,7 @@ static artel_status work(artel_context *ctx)
 static void test_failing_allocations(void **state)
 {
     (void)state;
-    artel_context *ctx = api_context();
-    uint64_t n = 0;
-    api_ok(ctx, work(ctx));
-    for (artel_status status = ARTEL_ERROR_NO_MEMORY; status < 0;) {
-        artel__fail_allocation_after(ctx, ++n);
-        status = work(ctx);
-        artel__fail_allocation_after(ctx, 0);
-        if (status < 0) assert_int_equal(status, ARTEL_ERROR_NO_MEMORY);
-    }
-    assert_true(n > 50);
-    artel_context_destroy(ctx);
+    api_fail_each_allocation(work, 50);
 }
 
 static void test_refusals(void **state)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Arrays of strings: whose bytes they are, views, operations, conversions, refusals, failing allocations. */
+#include "api/help_allocations.h"
 #include "api/help_text.h"
 
 #include "base/context.h"
@@ -276,17 +277,7 @@ static void test_cancelled_patterns(void **state)
 static void test_failing_allocations(void **state)
 {
     (void)state;
-    artel_context *ctx = api_context();
-    uint64_t n = 0;
-    api_ok(ctx, work(ctx));
-    for (artel_status status = ARTEL_ERROR_NO_MEMORY; status < 0;) {
-        artel__fail_allocation_after(ctx, ++n);
-        status = work(ctx);
-        artel__fail_allocation_after(ctx, 0);
-        if (status < 0) assert_int_equal(status, ARTEL_ERROR_NO_MEMORY);
-    }
-    assert_true(n > 20);
-    artel_context_destroy(ctx);
+    api_fail_each_allocation(work, 20);
 }
 
 int main(void)

@@ -2,11 +2,11 @@
 /* timeout: 60 */
 /* Variables of strings: made, read, assigned, found again in checkpoints, refused by name where numbers are meant. Text
  * in the control flow of functions, traced and out of a file. */
+#include "api/help_allocations.h"
 #include "api/help_text.h"
 #include "artel/control.h"
 #include "artel/saved.h"
 #include "artel/session.h"
-#include "base/context.h"
 
 enum {
     WORDS = 3
@@ -217,18 +217,7 @@ static artel_status work(artel_context *ctx)
 static void test_failing_allocations(void **state)
 {
     (void)state;
-    artel_context *ctx = api_context();
-    uint64_t n = 0;
-    api_ok(ctx, work(ctx));
-    for (artel_status status = ARTEL_ERROR_NO_MEMORY; status < 0;) {
-        artel__fail_allocation_after(ctx, ++n);
-        status = work(ctx);
-        artel__fail_allocation_after(ctx, 0);
-        if (status < 0 && status != ARTEL_ERROR_NO_MEMORY)
-            fail_msg("allocation %d: %s", (int)n, artel_context_error(ctx)->what);
-    }
-    assert_true(n > 100);
-    artel_context_destroy(ctx);
+    api_fail_each_allocation(work, 100);
 }
 
 static void test_refusals(void **state)
