@@ -3,7 +3,7 @@
 /* Loops in float64: one written by hand gives the bits that fit gives a model of that policy, under every strategy; a
  * variable that is declared alone is stepped as one computes it in doubles, and read, assigned, kept in checkpoints and
  * in files without rounding. */
-#include "api/help_api.h"
+#include "api/help_forms.h"
 
 #include <math.h>
 
@@ -14,29 +14,11 @@ enum {
     BATCH = 32
 };
 
-typedef struct form {
-    const char *strategy;
-    int replicas, threads;
-} form;
-
-static const form forms[] = {
+static const api_form forms[] = {
     {"one-device", 1, 1}, {"one-device", 1, 3}, {"mirrored", 2, 2}, {"central-storage", 3, 3}, {"mirrored", 8, 2}};
 enum {
     FORMS = sizeof forms / sizeof *forms
 };
-
-static artel_strategy *make_strategy(artel_context *ctx, const form *f)
-{
-    artel_strategy_options o = ARTEL_STRATEGY_OPTIONS_INIT;
-    artel_strategy *s = NULL;
-    o.strategy = f->strategy;
-    o.replicas = f->replicas;
-    o.threads = f->threads;
-    o.batch_size = BATCH;
-    o.seed = 11;
-    api_ok(ctx, artel_strategy_create(ctx, &o, &s));
-    return s;
-}
 
 /* -- the bits of fit -- */
 
@@ -105,10 +87,10 @@ static void epoch(artel_context *ctx, artel_function *step, bool images)
     }
 }
 
-static void loop_by_hand(bool images, const form *f, char digest[65])
+static void loop_by_hand(bool images, const api_form *f, char digest[65])
 {
     artel_context *ctx = api_context();
-    artel_strategy *s = make_strategy(ctx, f);
+    artel_strategy *s = api_strategy(ctx, f, BATCH);
     loop l = {.model = api_wide(ctx, images)};
     api_ok(ctx, artel_strategy_add_model(s, l.model));
     api_ok(ctx, artel_optimizer_create_for_model(s, images ? "sgd:learning_rate=0.05,momentum=0.9" : "adam", l.model,
@@ -162,11 +144,11 @@ static artel_status trace_product(void *user, artel_graph *g, const artel_value 
     return artel_graph_status(g);
 }
 
-static void open_variable(bench *b, const form *f, const double *initial)
+static void open_variable(bench *b, const api_form *f, const double *initial)
 {
     artel_variable_options v = ARTEL_VARIABLE_OPTIONS_INIT;
     b->ctx = api_context();
-    b->s = make_strategy(b->ctx, f);
+    b->s = api_strategy(b->ctx, f, BATCH);
     v.name = "w";
     v.dtype = ARTEL_DTYPE_FLOAT64;
     v.shape = (artel_shape){1, {3}};
@@ -305,7 +287,7 @@ static void test_file(void **state)
 static void test_refused(void **state)
 {
     artel_context *ctx = api_context();
-    artel_strategy *s = make_strategy(ctx, &forms[0]);
+    artel_strategy *s = api_strategy(ctx, &forms[0], BATCH);
     artel_variable_options v = ARTEL_VARIABLE_OPTIONS_INIT;
     artel_variable *w;
     (void)state;

@@ -2,20 +2,16 @@
 /* timeout: 120 */
 /* Loops of one's own (KE3, ST10): in the order of fit they give its bits; in any order, at any rate, all strategies
  * give the same; a trainer refuses what does not fit, and goes on from what another has stored. */
-#include "api/help_api.h"
+#include "api/help_forms.h"
 #include "artel/trainer.h"
 
 enum {
     BATCH = 32
 };
 
-typedef struct form {
-    const char *strategy;
-    int replicas, threads;
-} form;
-
-static const form forms[] = {{"default", 0, 1},  {"one-device", 1, 1},      {"one-device", 1, 3},  {"mirrored", 2, 2},
-                             {"mirrored", 3, 3}, {"central-storage", 3, 3}, {"multi-worker", 2, 2}};
+static const api_form forms[] = {{"default", 0, 1},     {"one-device", 1, 1}, {"one-device", 1, 3},
+                                 {"mirrored", 2, 2},    {"mirrored", 3, 3},   {"central-storage", 3, 3},
+                                 {"multi-worker", 2, 2}};
 enum {
     FORMS = sizeof forms / sizeof *forms
 };
@@ -27,7 +23,7 @@ typedef struct loop {
     artel_trainer *trainer;
 } loop;
 
-static void open_loop(loop *l, bool images, const form *f, int64_t steps_before, artel_model *model)
+static void open_loop(loop *l, bool images, const api_form *f, int64_t steps_before, artel_model *model)
 {
     artel_trainer_options o = ARTEL_TRAINER_OPTIONS_INIT;
     l->ctx = api_context();
