@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Environments of every launcher, good, odd and hostile, against what is to be made of them.
- *
- * A case is an environment (NAME=value strings), perhaps options, and the answer in one line:
- *   "resolver rank/trainers own-address [rendezvous]", or "! part of WHERE: part of the message".
- */
+/* Environments of every launcher that is read, good, odd and hostile, and files, against what is to be made of them.
+ * Launchers that are not read: test_resolve_unread.c. */
+#include "cluster/help_resolve.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,89 +15,13 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "cluster/resolver.h"
 
-#define MOST 14
-
-typedef struct environment_case {
-    const char *variable[MOST];
-    const char *expected;
-    artel__cluster_options options;
-} environment_case;
-
-static int set_up(void **state)
-{
-    return artel_context_create(NULL, (artel_context **)state);
-}
-
-static int tear_down(void **state)
-{
-    artel_context_destroy(*state);
-    return 0;
-}
-
-/* Answers from a buffer that the next call overwrites, as the contract allows. */
-static const char *look(void *user, const char *name)
-{
-    static char buffer[65536];
-    const char *const *variable = user;
-    size_t length = strlen(name);
-    memset(buffer, '!', 64);
-    for (; *variable; variable++) {
-        if (strncmp(*variable, name, length) != 0 || (*variable)[length] != '=') continue;
-        const char *value = *variable + length + 1;
-        if (strlen(value) >= sizeof buffer) return value;
-        return strcpy(buffer, value);
-    }
-    return NULL;
-}
-
-static void answer(artel_context *ctx, const environment_case *c, char *out, size_t size)
-{
-    artel__cluster cluster;
-    artel__operation_begin(ctx);
-    artel_status status = artel__cluster_resolve(ctx, look, (void *)c->variable, &c->options, &cluster);
-    if (status < 0) {
-        const artel_error *error = artel_context_error(ctx);
-        snprintf(out, size, "! %s: %s", error->where, error->what);
-        assert_true(error->advice[0] || status == ARTEL_ERROR_CORRUPT);
-        return;
-    }
-    snprintf(out, size, "%s %d/%d %s%s%s", cluster.resolver, cluster.rank, cluster.trainers,
-             cluster.self.address ? cluster.self.address : "-", cluster.rendezvous ? " " : "",
-             cluster.rendezvous ? cluster.rendezvous : "");
-    artel__cluster_fini(&cluster);
-}
-
-/* "! where: message" compares parts, everything else the whole. */
-static bool fits(const char *expected, const char *found)
-{
-    char where[128];
-    if (expected[0] != '!') return strcmp(expected, found) == 0;
-    const char *colon = strchr(expected, ':');
-    snprintf(where, sizeof where, "%.*s", (int)(colon - expected), expected);
-    return strncmp(found, where, strlen(where)) == 0 && strstr(found, colon + 2);
-}
-
-static void run(artel_context *ctx, const environment_case *cases, size_t count)
-{
-    char found[2048];
-    for (size_t i = 0; i < count; i++) {
-        answer(ctx, &cases[i], found, sizeof found);
-        if (!fits(cases[i].expected, found))
-            fail_msg("case %zu (%.200s): expected %s, found %s", i, cases[i].variable[0] ? cases[i].variable[0] : "",
-                     cases[i].expected, found);
-    }
-}
-
-#define TWO "\"cluster\":{\"worker\":[\"a:1\",\"b:1\"]}"
-#define TASK(type, index) "\"task\":{\"type\":\"" type "\",\"index\":" index "}"
 #define CONFIG(text)      \
     {                     \
         "TF_CONFIG=" text \
     }
 
-static const environment_case tf_config[] = {
+static const resolve_case tf_config[] = {
     {CONFIG("{" TWO "," TASK("worker", "0") "}"), "tf-config 0/2 a:1", {0}},
     {CONFIG("{" TWO "," TASK("worker", "1") "}"), "tf-config 1/2 b:1", {0}},
     {CONFIG("{" TWO "," TASK("worker", "\"1\"") "}"), "tf-config 1/2 b:1", {0}},
@@ -231,7 +154,7 @@ static const environment_case tf_config[] = {
             "SLURM_STEP_TASKS_PER_NODE=" tasks                                             \
     }
 
-static const environment_case slurm[] = {
+static const resolve_case slurm[] = {
     {SLURM("0", "1", "n1", "1"), "slurm 0/1 n1:8888", {0}},
     {SLURM("3", "4", "n[1-2]", "2(x2)"), "slurm 3/4 n2:8889", {0}},
     {SLURM("2", "4", "n[1-2]", "2(x2)"), "slurm 2/4 n2:8888", {0}},
@@ -290,9 +213,7 @@ static const environment_case slurm[] = {
     {{"SLURM_PROCID=0", "SLURM_STEP_ID=0"}, "! SLURM_STEP_NODELIST: the variable is not set", {0}},
 };
 
-#define OMPI(rank, size) "OMPI_COMM_WORLD_RANK=" rank, "OMPI_COMM_WORLD_SIZE=" size
-
-static const environment_case mpi[] = {
+static const resolve_case mpi[] = {
     {{OMPI("0", "1")}, "mpi 0/1 -", {0}},
     {{OMPI("1", "4"), "OMPI_COMM_WORLD_LOCAL_RANK=1", "OMPI_COMM_WORLD_LOCAL_SIZE=4"}, "mpi 1/4 127.0.0.1:8889", {0}},
     {{OMPI("1", "4"), "OMPI_COMM_WORLD_LOCAL_RANK=1", "OMPI_COMM_WORLD_LOCAL_SIZE=2", "MASTER_ADDR=n1"},
@@ -336,7 +257,7 @@ static const environment_case mpi[] = {
 
 #define TORCH(rank, size) "RANK=" rank, "WORLD_SIZE=" size, "MASTER_ADDR=m", "MASTER_PORT=29400"
 
-static const environment_case torchrun[] = {
+static const resolve_case torchrun[] = {
     {{TORCH("0", "1")}, "torchrun 0/1 -", {0}},
     {{TORCH("1", "2")}, "torchrun 1/2 - m:29400", {0}},
     {{TORCH("1", "2"), "LOCAL_RANK=1", "LOCAL_WORLD_SIZE=2", "TORCHELASTIC_RUN_ID=none",
@@ -369,7 +290,7 @@ static const environment_case torchrun[] = {
      {0}},
 };
 
-static const environment_case kubernetes[] = {
+static const resolve_case kubernetes[] = {
     {{"JOB_COMPLETION_INDEX=1", "HOSTNAME=train-1", "ARTEL_SERVICE=svc", "ARTEL_WORKERS=3"},
      "kubernetes 1/3 train-1.svc:8888",
      {0}},
@@ -406,7 +327,7 @@ static const environment_case kubernetes[] = {
      {0}},
 };
 
-static const environment_case order[] = {
+static const resolve_case order[] = {
     {{NULL}, "none 0/1 -", {0}},
     {{"TF_CONFIG={" TWO "," TASK("worker", "1") "}", TORCH("0", "2"), OMPI("0", "1")}, "tf-config 1/2 b:1", {0}},
     {{"TF_CONFIG={" TWO "," TASK("worker", "1") "}", TORCH("0", "2"), OMPI("0", "1")},
@@ -434,32 +355,32 @@ static const environment_case order[] = {
 
 static void test_tf_config(void **state)
 {
-    run(*state, tf_config, ARTEL__COUNT(tf_config));
+    resolve_run(*state, tf_config, ARTEL__COUNT(tf_config));
 }
 
 static void test_slurm(void **state)
 {
-    run(*state, slurm, ARTEL__COUNT(slurm));
+    resolve_run(*state, slurm, ARTEL__COUNT(slurm));
 }
 
 static void test_mpi(void **state)
 {
-    run(*state, mpi, ARTEL__COUNT(mpi));
+    resolve_run(*state, mpi, ARTEL__COUNT(mpi));
 }
 
 static void test_torchrun(void **state)
 {
-    run(*state, torchrun, ARTEL__COUNT(torchrun));
+    resolve_run(*state, torchrun, ARTEL__COUNT(torchrun));
 }
 
 static void test_kubernetes(void **state)
 {
-    run(*state, kubernetes, ARTEL__COUNT(kubernetes));
+    resolve_run(*state, kubernetes, ARTEL__COUNT(kubernetes));
 }
 
 static void test_order(void **state)
 {
-    run(*state, order, ARTEL__COUNT(order));
+    resolve_run(*state, order, ARTEL__COUNT(order));
 }
 
 /* Large things: a TF_CONFIG of 20,000 workers, one nested beyond reason, a Slurm step of 100,000 nodes. */
@@ -471,25 +392,25 @@ static void test_large(void **state)
     artel__text_append(&text, "TF_CONFIG={\"cluster\":{\"worker\":[");
     for (int i = 0; i < 20000; i++) artel__text_printf(&text, "%s\"host-%d.example:2222\"", i ? "," : "", i);
     artel__text_append(&text, "]},\"task\":{\"type\":\"worker\",\"index\":19999}}");
-    environment_case c = {{text.data}, "", {0}};
-    answer(*state, &c, found, sizeof found);
+    resolve_case c = {{text.data}, "", {0}};
+    resolve_answer(*state, &c, found, sizeof found);
     assert_string_equal(found, "tf-config 19999/20000 host-19999.example:2222");
     artel__text_clear(&text);
     artel__text_append(&text, "TF_CONFIG=");
     for (int i = 0; i < 100000; i++) artel__text_append(&text, "[");
     c.variable[0] = text.data;
-    answer(*state, &c, found, sizeof found);
+    resolve_answer(*state, &c, found, sizeof found);
     assert_int_equal(strncmp(found, "! TF_CONFIG: ", 13), 0);
     artel__text_fini(&text);
-    static const environment_case many = {
+    static const resolve_case many = {
         SLURM("99999", "100000", "node[000001-100000]", "1(x100000)"), "slurm 99999/100000 node100000:8888", {0}};
-    run(*state, &many, 1);
-    static const environment_case wide = {{"SLURM_PROCID=99999", "SLURM_STEP_NUM_TASKS=131072",
-                                           "SLURM_STEP_NODELIST=n[1-131072]", "SLURM_STEP_TASKS_PER_NODE=1(x131072)",
-                                           "SLURM_DISTRIBUTION=cyclic"},
-                                          "slurm 99999/131072 n100000:8888",
-                                          {0}};
-    run(*state, &wide, 1);
+    resolve_run(*state, &many, 1);
+    static const resolve_case wide = {{"SLURM_PROCID=99999", "SLURM_STEP_NUM_TASKS=131072",
+                                       "SLURM_STEP_NODELIST=n[1-131072]", "SLURM_STEP_TASKS_PER_NODE=1(x131072)",
+                                       "SLURM_DISTRIBUTION=cyclic"},
+                                      "slurm 99999/131072 n100000:8888",
+                                      {0}};
+    resolve_run(*state, &wide, 1);
 }
 
 /* -- files -- */
@@ -535,111 +456,31 @@ static void test_files(void **state)
     close(fd);
     for (size_t i = 0; i < ARTEL__COUNT(files); i++) {
         const file_case *f = &files[i];
-        const environment_case c = {{"TF_CONFIG=garbage"}, "", {.file = path, .task = f->task, .hostname = f->host}};
+        const resolve_case c = {{"TF_CONFIG=garbage"}, "", {.file = path, .task = f->task, .hostname = f->host}};
         assert_int_equal(artel__write_file(*state, path, f->text, strlen(f->text)), ARTEL_OK);
-        answer(*state, &c, found, sizeof found);
+        resolve_answer(*state, &c, found, sizeof found);
         if (strncmp(f->expected, "! FILE", 6) == 0)
             snprintf(expected, sizeof expected, "! %s%s", path, f->expected + 6);
         else
             snprintf(expected, sizeof expected, "%s", f->expected);
-        if (!fits(expected, found)) fail_msg("file %zu: expected %s, found %s", i, expected, found);
+        if (!resolve_fits(expected, found)) fail_msg("file %zu: expected %s, found %s", i, expected, found);
     }
     unlink(path);
-    const environment_case gone = {{NULL}, "! /tmp/artel-cluster: cannot open", {.file = path, .task = "worker:0"}};
-    run(*state, &gone, 1);
-}
-
-/* -- launchers that nobody reads -- */
-
-static const environment_case unread[] = {
-    {{"RANK=1", "WORLD_SIZE=4"}, "! RANK: one process of 4", {0}},
-    {{"RANK=0", "WORLD_SIZE=1"}, "none 0/1 -", {0}},
-    {{"RANK=3"}, "none 0/1 -", {0}}, /* of what is not said, and many a script has such a variable */
-    {{"WORLD_SIZE=4"}, "none 0/1 -", {0}},
-    {{"SM_CURRENT_HOST=algo-1", "SM_HOSTS=[\"algo-1\",\"algo-2\"]"}, "! SM_CURRENT_HOST: of 2 of SageMaker", {0}},
-    {{"SM_CURRENT_HOST=algo-1", "SM_HOSTS=[\"algo-1\"]"}, "none 0/1 -", {0}},
-    {{"MV2_COMM_WORLD_RANK=0", "MV2_COMM_WORLD_SIZE=2"}, "! MV2_COMM_WORLD_RANK: MVAPICH", {0}},
-    {{"PMIX_RANK=0"}, "! PMIX_RANK: one process of PMIx", {0}},
-    {{"PALS_RANKID=0"}, "! PALS_RANKID: PALS", {0}},
-    {{"PALS_RANKID=0", "PALS_SIZE=1"}, "none 0/1 -", {0}},
-    {{"FLUX_TASK_RANK=5", "FLUX_JOB_SIZE=8"}, "! FLUX_TASK_RANK: of 8 of Flux", {0}},
-    {{"TPU_WORKER_ID=1", "TPU_WORKER_HOSTNAMES=10.0.0.1,10.0.0.2"}, "! TPU_WORKER_ID: of 2 of a TPU pod", {0}},
-    {{"TPU_WORKER_ID=0", "TPU_WORKER_HOSTNAMES=localhost"}, "none 0/1 -", {0}},
-    {{"FLUX_TASK_RANK=5", "FLUX_JOB_SIZE=8"}, "none 0/1 -", {.resolver = "none"}},
-    {{"FLUX_TASK_RANK=0", "FLUX_JOB_SIZE=2", "TF_CONFIG={" TWO "," TASK("worker", "1") "}"}, "tf-config 1/2 b:1", {0}},
-    {{"MV2_COMM_WORLD_RANK=1"}, "! MV2_COMM_WORLD_RANK: MVAPICH", {0}}, /* there is a number 0, too */
-    {{"MV2_COMM_WORLD_RANK=0"}, "! MV2_COMM_WORLD_RANK: MVAPICH", {0}}, /* it always says how many */
-    {{"FLUX_TASK_RANK=0"}, "! FLUX_TASK_RANK: Flux", {0}},
-    {{"FLUX_TASK_RANK=0", "FLUX_JOB_SIZE=1"}, "none 0/1 -", {0}},
-    {{"OMPI_COMM_WORLD_RANK=0"}, "! OMPI_COMM_WORLD_RANK: MPI", {0}},
-    {{"PMI_RANK=0"}, "! PMI_RANK: MPI", {0}},
-    {{"MVP_COMM_WORLD_RANK=1", "MVP_COMM_WORLD_SIZE=2"}, "! MVP_COMM_WORLD_RANK: of 2 of MVAPICH", {0}},
-    {{"PET_NODE_RANK=1", "PET_NNODES=2"}, "! PET_NODE_RANK: of 2 of Kubeflow", {0}},
-    {{"PET_NODE_RANK=0", "PET_NNODES=1"}, "none 0/1 -", {0}},
-    {{"PROCESS_ID=1", "NUM_PROCESSES=2"}, "! PROCESS_ID: of 2 of a launcher of JAX", {0}},
-    {{"PROCESS_ID=4711"}, "none 0/1 -", {0}},
-    {{"LWS_WORKER_INDEX=0", "LWS_GROUP_SIZE=4"}, "! LWS_WORKER_INDEX: of 4 of a LeaderWorkerSet", {0}},
-    {{"MEGASCALE_SLICE_ID=0", "MEGASCALE_NUM_SLICES=2"}, "! MEGASCALE_SLICE_ID: of 2 of slices", {0}},
-    {{"TPU_WORKER_ID=0"}, "none 0/1 -", {0}},
-    {{"TPU_WORKER_ID=3"}, "! TPU_WORKER_ID: one process of a TPU pod", {0}},
-    {{"AWS_BATCH_JOB_NODE_INDEX=0", "AWS_BATCH_JOB_NUM_NODES=2"}, "! AWS_BATCH_JOB_NODE_INDEX: of 2 of AWS Batch", {0}},
-    {{"AWS_BATCH_JOB_NODE_INDEX=0", "AWS_BATCH_JOB_NUM_NODES=1"}, "none 0/1 -", {0}},
-    {{"VC_TASK_INDEX=1", "VC_WORKER_NUM=3"}, "! VC_TASK_INDEX: of 3 of Volcano", {0}},
-    {{"PADDLE_TRAINER_ID=1", "PADDLE_TRAINERS_NUM=4"}, "! PADDLE_TRAINER_ID: of 4 of Paddle", {0}},
-    {{"DMLC_WORKER_ID=2"}, "! DMLC_WORKER_ID: DMLC", {0}},
-    {{"PMIX_RANK=0", OMPI("0", "1")}, "mpi 0/1 -", {0}},
-    {{"JOB_COMPLETION_INDEX=0"}, "! JOB_COMPLETION_INDEX: one pod", {.together = true}},
-    {{"JOB_COMPLETION_INDEX=0"}, "none 0/1 -", {.together = true, .resolver = "none"}},
-};
-
-static void test_unread(void **state)
-{
-    run(*state, unread, ARTEL__COUNT(unread));
-}
-
-/* -- notes -- */
-
-static void keep_note(void *user, artel_log_level level, const char *message)
-{
-    assert_int_equal(level, ARTEL_LOG_NOTE);
-    snprintf(user, 512, "%s", message);
-}
-
-static void test_notes(void **state)
-{
-    static const environment_case noted[] = {
-        {{"SLURM_JOB_ID=7", "SLURM_NTASKS=4", "SLURM_PROCID=0"}, "Slurm job of 4 tasks", {0}},
-        {{"JOB_COMPLETION_INDEX=2"}, "indexed Job runs alone", {0}},
-        {{"SLURM_JOB_ID=7", "SLURM_NTASKS=1", "SLURM_PROCID=0"}, "", {0}},
-        {{"SLURM_NTASKS=4"}, "", {.resolver = "none"}},
-        {{NULL}, "", {0}},
-    };
-    (void)state;
-    for (size_t i = 0; i < ARTEL__COUNT(noted); i++) {
-        char note[512] = "", found[2048];
-        artel_context *ctx;
-        artel_context_options options = ARTEL_CONTEXT_OPTIONS_INIT;
-        options.log = keep_note;
-        options.log_user = note;
-        assert_int_equal(artel_context_create(&options, &ctx), ARTEL_OK);
-        answer(ctx, &noted[i], found, sizeof found);
-        assert_string_equal(found, "none 0/1 -");
-        if (noted[i].expected[0] ? !strstr(note, noted[i].expected) : note[0]) fail_msg("case %zu: %s", i, note);
-        artel_context_destroy(ctx);
-    }
+    const resolve_case gone = {{NULL}, "! /tmp/artel-cluster: cannot open", {.file = path, .task = "worker:0"}};
+    resolve_run(*state, &gone, 1);
 }
 
 /* Each allocation fails once; nothing leaks (the sanitizer looks). */
 static void test_memory(void **state)
 {
-    const environment_case *const cases[] = {&tf_config[7], &slurm[3], &mpi[7], &torchrun[2], &kubernetes[0]};
+    const resolve_case *const cases[] = {&tf_config[7], &slurm[3], &mpi[7], &torchrun[2], &kubernetes[0]};
     for (size_t i = 0; i < ARTEL__COUNT(cases); i++) {
         for (uint64_t n = 1;; n++) {
             artel__cluster cluster;
             artel__operation_begin(*state);
             artel__fail_allocation_after(*state, n);
             artel_status status =
-                artel__cluster_resolve(*state, look, (void *)cases[i]->variable, &cases[i]->options, &cluster);
+                artel__cluster_resolve(*state, resolve_look, (void *)cases[i]->variable, &cases[i]->options, &cluster);
             artel__fail_allocation_after(*state, 0);
             if (status == ARTEL_OK) {
                 artel__cluster_fini(&cluster);
@@ -654,17 +495,15 @@ static void test_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_tf_config, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_slurm, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_mpi, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_torchrun, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_kubernetes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_order, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_large, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_files, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_memory, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_unread, set_up, tear_down),
-        cmocka_unit_test(test_notes),
+        cmocka_unit_test_setup_teardown(test_tf_config, resolve_set_up, resolve_tear_down),
+        cmocka_unit_test_setup_teardown(test_slurm, resolve_set_up, resolve_tear_down),
+        cmocka_unit_test_setup_teardown(test_mpi, resolve_set_up, resolve_tear_down),
+        cmocka_unit_test_setup_teardown(test_torchrun, resolve_set_up, resolve_tear_down),
+        cmocka_unit_test_setup_teardown(test_kubernetes, resolve_set_up, resolve_tear_down),
+        cmocka_unit_test_setup_teardown(test_order, resolve_set_up, resolve_tear_down),
+        cmocka_unit_test_setup_teardown(test_large, resolve_set_up, resolve_tear_down),
+        cmocka_unit_test_setup_teardown(test_files, resolve_set_up, resolve_tear_down),
+        cmocka_unit_test_setup_teardown(test_memory, resolve_set_up, resolve_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
