@@ -16,23 +16,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "net/help_sites.h"
 #include "support/certificates.h"
-#include "support/net_mesh.h"
-
-static void open_site(support_mesh *mesh, bool secure)
-{
-    memset(mesh, 0, sizeof *mesh);
-    assert_int_equal(artel_context_create(NULL, &mesh->ctx), ARTEL_OK);
-    mesh->ranks = 2;
-    mesh->secure = secure;
-    assert_int_equal(support_mesh_listen(mesh), ARTEL_OK);
-}
-
-static void close_site(support_mesh *mesh)
-{
-    support_mesh_close(mesh);
-    artel_context_destroy(mesh->ctx);
-}
 
 /* Rank 0 dials rank 1; returns the far end when it is open. */
 static artel__connection *meet(support_mesh *mesh, artel__connection **near)
@@ -47,7 +32,7 @@ static void they_meet(void **state)
     for (int secure = 0; secure < 2; secure++) {
         support_mesh mesh;
         artel__connection *near;
-        open_site(&mesh, secure);
+        sites_open(&mesh, secure);
         artel__connection *far = meet(&mesh, &near);
         assert_non_null(far);
         assert_int_equal(artel__connection_get_state(near), ARTEL__CONNECTION_OPEN);
@@ -61,7 +46,7 @@ static void they_meet(void **state)
         assert_int_equal(mesh.incidents, 0);
         artel__connection_close(near);
         artel__connection_close(far);
-        close_site(&mesh);
+        sites_close(&mesh);
     }
 }
 
@@ -79,7 +64,7 @@ static void ways_are_kept(void **state)
                   {IPPROTO_TCP, TCP_USER_TIMEOUT, 0, 0}}; /* why not: connection.c */
     support_mesh mesh;
     artel__connection *near;
-    open_site(&mesh, false);
+    sites_open(&mesh, false);
     artel__connection *far = meet(&mesh, &near);
     assert_non_null(far);
     for (size_t i = 0; i < 2 * ARTEL__COUNT(wanted); i++) {
@@ -90,7 +75,7 @@ static void ways_are_kept(void **state)
     }
     artel__connection_close(near);
     artel__connection_close(far);
-    close_site(&mesh);
+    sites_close(&mesh);
 }
 
 /* The near end is lost with `fault`, the reason says `word`, and the security log has it. */
@@ -110,7 +95,7 @@ static void wrong_job_and_identity_and_name(void **state)
 {
     (void)state;
     support_mesh mesh;
-    open_site(&mesh, false);
+    sites_open(&mesh, false);
     mesh.site[0].self.job = 8;
     expect_refusal(&mesh, ARTEL__FAULT_JOB, "job");
     mesh.site[0].self.job = 7;
@@ -129,7 +114,7 @@ static void wrong_job_and_identity_and_name(void **state)
     assert_int_equal(artel__connection_fault(near), ARTEL__FAULT_NAME);
     assert_true(artel__connection_refused_there(near));
     artel__connection_close(near);
-    close_site(&mesh);
+    sites_close(&mesh);
 }
 
 static artel__net_fault only_generation_nine(void *user, const artel__hello *peer, char reason[ARTEL__HELLO_REASON])
@@ -144,7 +129,7 @@ static void the_members_own_rule(void **state)
 {
     (void)state;
     support_mesh mesh;
-    open_site(&mesh, false);
+    sites_open(&mesh, false);
     mesh.site[1].admit = only_generation_nine;
     expect_refusal(&mesh, ARTEL__FAULT_REJECTED, "generation 1 is over");
     mesh.site[0].self.generation = 9;
@@ -152,7 +137,7 @@ static void the_members_own_rule(void **state)
     assert_non_null(far);
     artel__connection_close(near);
     artel__connection_close(far);
-    close_site(&mesh);
+    sites_close(&mesh);
 }
 
 static void one_side_encrypts(void **state)
@@ -160,10 +145,10 @@ static void one_side_encrypts(void **state)
     (void)state;
     for (int who = 0; who < 2; who++) {
         support_mesh mesh;
-        open_site(&mesh, true);
+        sites_open(&mesh, true);
         mesh.site[who].tls = NULL;
         expect_refusal(&mesh, ARTEL__FAULT_PLAINTEXT, who == 0 ? "demands a certificate" : "encrypt");
-        close_site(&mesh);
+        sites_close(&mesh);
     }
 }
 
@@ -213,10 +198,10 @@ static void wrong_certificates(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         support_mesh mesh;
-        open_site(&mesh, true);
+        sites_open(&mesh, true);
         give_certificate(&mesh, &cases[i].certificate);
         expect_refusal(&mesh, cases[i].fault, cases[i].word);
-        close_site(&mesh);
+        sites_close(&mesh);
     }
 }
 
@@ -233,7 +218,7 @@ static void certified_by_host(void **state)
     for (int good = 0; good < 2; good++) {
         support_mesh mesh;
         artel__connection *near;
-        open_site(&mesh, true);
+        sites_open(&mesh, true);
         give_certificate(&mesh, &(other){good ? "trainer-0.job.example" : "trainer-1.job.example", -60, 3600, false});
         mesh.site[1].host_of = host_of;
         artel__connection *far = meet(&mesh, &near);
@@ -241,7 +226,7 @@ static void certified_by_host(void **state)
         if (!good) assert_int_equal(artel__connection_fault(near), ARTEL__FAULT_NAME);
         artel__connection_close(near);
         artel__connection_close(far);
-        close_site(&mesh);
+        sites_close(&mesh);
     }
 }
 
@@ -251,13 +236,13 @@ static void unusable_files(void **state)
     (void)state;
     support_mesh mesh;
     artel__tls tls = {.part = NULL};
-    open_site(&mesh, false);
+    sites_open(&mesh, false);
     assert_int_equal(
         artel__tls_open(mesh.ctx, &(artel__tls_files){"/nowhere/ca", "/nowhere/cert", "/nowhere/key"}, &tls),
         ARTEL_ERROR_INVALID);
     assert_non_null(strstr(artel_context_error(mesh.ctx)->what, "/nowhere/ca"));
     artel__tls_close(&tls);
-    close_site(&mesh);
+    sites_close(&mesh);
 }
 
 static void nobody_listens(void **state)
@@ -265,7 +250,7 @@ static void nobody_listens(void **state)
     (void)state;
     support_mesh mesh;
     artel__connection *near;
-    open_site(&mesh, false);
+    sites_open(&mesh, false);
     assert_int_equal(support_mesh_dial(&mesh, 0, 1, ARTEL__NET_DATA, &near), ARTEL_OK);
     artel__connection_close(near);
     artel__listener_options options = {.most_pending = 0};
@@ -282,7 +267,7 @@ static void nobody_listens(void **state)
     assert_int_equal(artel__connection_fault(near), ARTEL__FAULT_UNREACHABLE);
     assert_int_equal(mesh.incidents, 0); /* ordinary, not an incident */
     artel__connection_close(near);
-    close_site(&mesh);
+    sites_close(&mesh);
 }
 
 static void move(artel__connection *a, artel__connection *b)
@@ -300,7 +285,7 @@ static void control_messages(void **state)
     for (int secure = 0; secure < 2; secure++) {
         support_mesh mesh;
         artel__connection *near;
-        open_site(&mesh, secure);
+        sites_open(&mesh, secure);
         artel__connection *far = meet(&mesh, &near);
         assert_non_null(far);
         assert_int_equal(artel__connection_say(near, bytes, 0), ARTEL_ERROR_INVALID);
@@ -351,7 +336,7 @@ static void control_messages(void **state)
         assert_int_equal(count, 5);
         assert_int_equal(artel__connection_say(near, "x", 1), ARTEL_ERROR_RUN);
         artel__connection_close(near);
-        close_site(&mesh);
+        sites_close(&mesh);
     }
 }
 
@@ -386,7 +371,7 @@ static void last_words(void **state)
     for (int secure = 0; secure < 2; secure++) {
         support_mesh mesh;
         artel__connection *near;
-        open_site(&mesh, secure);
+        sites_open(&mesh, secure);
         artel__connection *far = meet(&mesh, &near);
         assert_non_null(far);
         say_words(far, WORDS);
@@ -406,7 +391,7 @@ static void last_words(void **state)
         assert_int_equal(artel__connection_fault(near), ARTEL__FAULT_LOST);
         assert_int_equal(mesh.incidents, 0);
         artel__connection_close(near);
-        close_site(&mesh);
+        sites_close(&mesh);
     }
 }
 
@@ -421,7 +406,7 @@ static void parting(void **state)
     for (int secure = 0; secure < 2; secure++) {
         support_mesh mesh;
         artel__connection *near;
-        open_site(&mesh, secure);
+        sites_open(&mesh, secure);
         artel__connection *far = meet(&mesh, &near);
         assert_non_null(far);
         assert_int_equal(artel__connection_say(near, "unread", 6), ARTEL_OK);
@@ -443,7 +428,7 @@ static void parting(void **state)
         }
         assert_true(artel__connection_part(far));
         artel__connection_close(far);
-        close_site(&mesh);
+        sites_close(&mesh);
     }
 }
 

@@ -15,31 +15,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "net/farewell.h"
+#include "net/help_sites.h"
 #include "support/certificates.h"
-#include "support/net_mesh.h"
 
 #define LONG_NS INT64_C(60000000000) /* longer than any wait of these tests: what ends before has not waited for it */
 
 enum {
     CALLERS = 48 /* more than may be in their handshake */
 };
-
-static int binds_in_vain; /* so many times from now on somebody else has the port */
-
-int bind(int fd, __CONST_SOCKADDR_ARG address, socklen_t size) /* as glibc declares it */
-{
-    if (binds_in_vain == 0) return (int)syscall(SYS_bind, fd, address.__sockaddr__, size);
-    binds_in_vain--;
-    errno = EADDRINUSE;
-    return -1;
-}
 
 typedef struct goodbye {
     artel__site *site;
@@ -52,33 +40,6 @@ static void *say_farewell(void *user)
     static const char *const task[] = {"worker-1"};
     artel__farewell(g->site, g->to, task, 1, INT64_C(10000000000));
     return NULL;
-}
-
-static void open_site(support_mesh *mesh, bool secure)
-{
-    memset(mesh, 0, sizeof *mesh);
-    assert_int_equal(artel_context_create(NULL, &mesh->ctx), ARTEL_OK);
-    mesh->ranks = 2;
-    mesh->secure = secure;
-    assert_int_equal(support_mesh_listen(mesh), ARTEL_OK);
-}
-
-static void close_site(support_mesh *mesh)
-{
-    support_mesh_close(mesh);
-    artel_context_destroy(mesh->ctx);
-}
-
-static int dial(const support_mesh *mesh)
-{
-    artel__net_address to;
-    char text[32];
-    snprintf(text, sizeof text, "127.0.0.1:%d", artel__listener_port(mesh->listener[1]));
-    assert_true(artel__net_address_parse(text, &to));
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_true(fd >= 0);
-    assert_int_equal(connect(fd, (struct sockaddr *)&to.socket, to.bytes), 0);
-    return fd;
 }
 
 static bool ended(int fd)
@@ -110,14 +71,14 @@ static void noise(void **state)
     (void)state;
     for (int secure = 0; secure < 2; secure++) {
         support_mesh mesh;
-        open_site(&mesh, secure);
+        sites_open(&mesh, secure);
         for (int i = 0; i < 8; i++) {
             uint8_t bytes[400];
             for (size_t k = 0; k < sizeof bytes; k++) bytes[k] = (uint8_t)((k + 1) * (size_t)(i * 37 + 11) >> 2);
             static const char *const known[] = {"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "SSH-2.0-x\r\n",
                                                 "\x16\x03\x01\x02", "artH\x01"};
             if (i < 4) memcpy(bytes, known[i], strlen(known[i]));
-            int fd = dial(&mesh);
+            int fd = sites_dial(&mesh);
             assert_int_equal(send(fd, bytes, sizeof bytes, MSG_NOSIGNAL), sizeof bytes);
             shutdown(fd, SHUT_WR);
             settle(&mesh, fd);
@@ -125,7 +86,7 @@ static void noise(void **state)
             close(fd);
         }
         assert_true(mesh.incidents >= 4);
-        close_site(&mesh);
+        sites_close(&mesh);
     }
 }
 
@@ -136,8 +97,8 @@ static void killed_in_the_handshake(void **state)
     support_mesh mesh;
     const struct linger reset = {.l_onoff = 1, .l_linger = 0};
     static const uint8_t begun[] = {0x16, 3, 1, 1, 0, 1, 0, 0, 0xfc};
-    open_site(&mesh, true);
-    int fd = dial(&mesh), idle = dial(&mesh);
+    sites_open(&mesh, true);
+    int fd = sites_dial(&mesh), idle = sites_dial(&mesh);
     assert_int_equal(send(fd, begun, sizeof begun, MSG_NOSIGNAL), sizeof begun);
     for (int i = 0; i < 3; i++) artel__listener_progress(mesh.listener[1]);
     assert_int_equal(artel__listener_pending(mesh.listener[1]), 2);
@@ -147,7 +108,7 @@ static void killed_in_the_handshake(void **state)
     settle(&mesh, idle);
     assert_true(mesh.incidents == 0 || mesh.fault == ARTEL__FAULT_LOST);
     close(idle);
-    close_site(&mesh);
+    sites_close(&mesh);
 }
 
 /* Who says nothing, or one byte, is gone when its time is over. */
@@ -156,9 +117,9 @@ static void silence(void **state)
     (void)state;
     for (int secure = 0; secure < 2; secure++) {
         support_mesh mesh;
-        open_site(&mesh, secure);
+        sites_open(&mesh, secure);
         mesh.site[1].handshake_ns = 300000000;
-        int quiet = dial(&mesh), slow = dial(&mesh);
+        int quiet = sites_dial(&mesh), slow = sites_dial(&mesh);
         assert_int_equal(send(slow, secure ? "\x16" : "a", 1, MSG_NOSIGNAL), 1);
         int64_t start = artel__now_ns();
         artel__listener_progress(mesh.listener[1]);
@@ -172,7 +133,7 @@ static void silence(void **state)
         assert_int_equal(artel__listener_deadline(mesh.listener[1]), INT64_MAX);
         close(quiet);
         close(slow);
-        close_site(&mesh);
+        sites_close(&mesh);
     }
 }
 
@@ -184,9 +145,9 @@ static void half_a_word(void **state)
     static const uint8_t record[] = {0x16, 3, 1, 0, 64, 1, 0, 0, 60};
     for (int secure = 0; secure < 2; secure++) {
         support_mesh mesh;
-        open_site(&mesh, secure);
+        sites_open(&mesh, secure);
         mesh.site[1].handshake_ns = LONG_NS;
-        int fd = dial(&mesh);
+        int fd = sites_dial(&mesh);
         struct pollfd ready = {artel__listener_fd(mesh.listener[1]), POLLIN, 0};
         assert_int_equal(send(fd, record, 3, MSG_NOSIGNAL), 3);
         assert_int_equal(poll(&ready, 1, 5000), 1); /* the port */
@@ -204,7 +165,7 @@ static void half_a_word(void **state)
         shutdown(fd, SHUT_WR);
         settle(&mesh, fd); /* long before its time */
         close(fd);
-        close_site(&mesh);
+        sites_close(&mesh);
     }
 }
 
@@ -217,11 +178,11 @@ static void half_open(void **state)
     };
     static int fd[CROWD];
     support_mesh mesh;
-    open_site(&mesh, true);
+    sites_open(&mesh, true);
     mesh.site[0].handshake_ns = mesh.site[1].handshake_ns = LONG_NS;
     uint64_t most = 0;
     for (int i = 0; i < CROWD; i++) {
-        fd[i] = dial(&mesh);
+        fd[i] = sites_dial(&mesh);
         if (i % 50) continue;
         artel__listener_progress(mesh.listener[1]);
         uint64_t now = (uint64_t)artel__listener_pending(mesh.listener[1]);
@@ -247,7 +208,7 @@ static void half_open(void **state)
     artel__connection_close(near);
     artel__connection_close(far);
     for (int i = 0; i < CROWD; i++) close(fd[i]);
-    close_site(&mesh);
+    sites_close(&mesh);
 }
 
 /* What strangers say in plaintext to a task that encrypts is noted, and proves nothing. */
@@ -255,11 +216,11 @@ static void said_in_plaintext(void **state)
 {
     (void)state;
     support_mesh mesh;
-    open_site(&mesh, true);
+    sites_open(&mesh, true);
     for (int fault = ARTEL__FAULT_UNREACHABLE; fault <= ARTEL__FAULT_REJECTED; fault++) {
         uint8_t bytes[ARTEL__HELLO_BYTES];
         artel__refusal_encode(&(artel__refusal){.fault = (artel__net_fault)fault, .reason = "no"}, bytes);
-        int fd = dial(&mesh);
+        int fd = sites_dial(&mesh);
         mesh.proven = true;
         mesh.site[1].incident_like = 0;
         assert_int_equal(send(fd, bytes, sizeof bytes, MSG_NOSIGNAL), sizeof bytes);
@@ -268,7 +229,7 @@ static void said_in_plaintext(void **state)
         assert_false(mesh.proven);
         close(fd);
     }
-    close_site(&mesh);
+    sites_close(&mesh);
 }
 
 /* Whose certificate is out of its dates says so over TLS: it has proven who it is, and is refused for that. */
@@ -279,7 +240,7 @@ static void farewell(void **state)
     artel__net_address to;
     char text[32], folder[] = "/tmp/artel-farewell-XXXXXX", path[4][64];
     static const char *const files[] = {"ca", "crt", "key"};
-    open_site(&mesh, true);
+    sites_open(&mesh, true);
     assert_non_null(mkdtemp(folder));
     for (int i = 0; i < 3; i++) snprintf(path[i], sizeof path[i], "%s/%s", folder, files[i]);
     support_authority *authority = support_authority_create(path[0]);
@@ -297,7 +258,7 @@ static void farewell(void **state)
     assert_true(artel__net_address_parse(text, &to));
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, say_farewell, &(goodbye){&mesh.site[0], &to}), 0);
-    int idle = dial(&mesh);
+    int idle = sites_dial(&mesh);
     for (int64_t until = artel__now_ns() + INT64_C(20000000000); artel__now_ns() < until && !mesh.proven;) {
         struct pollfd ready = {artel__listener_fd(mesh.listener[1]), POLLIN, 0};
         poll(&ready, 1, 10);
@@ -311,7 +272,7 @@ static void farewell(void **state)
     assert_non_null(strstr(mesh.reason, "not yet valid"));
     assert_null(artel__listener_take(mesh.listener[1]));
     close(idle);
-    close_site(&mesh);
+    sites_close(&mesh);
 }
 
 /* A first record that is none of ours costs nothing: it is not given to TLS. */
@@ -329,9 +290,9 @@ static void long_hello(void **state)
     };
     static uint8_t rest[16384];
     support_mesh mesh;
-    open_site(&mesh, true);
+    sites_open(&mesh, true);
     for (size_t i = 0; i < ARTEL__COUNT(begun); i++) {
-        int fd = dial(&mesh);
+        int fd = sites_dial(&mesh);
         mesh.fault = ARTEL__FAULT_NONE;
         mesh.site[1].incident_like = 0;
         assert_int_equal(send(fd, begun[i].head, sizeof begun[i].head, MSG_NOSIGNAL), sizeof begun[i].head);
@@ -341,7 +302,7 @@ static void long_hello(void **state)
         assert_false(mesh.proven);
         close(fd);
     }
-    close_site(&mesh);
+    sites_close(&mesh);
 }
 
 /* A stranger's handshake over `fd` that offers these groups; the group that was agreed to, or NID_undef. */
@@ -380,9 +341,9 @@ static void groups_of_strangers(void **state)
         {"X448", NID_undef},
     };
     support_mesh mesh;
-    open_site(&mesh, true);
+    sites_open(&mesh, true);
     for (size_t i = 0; i < ARTEL__COUNT(row); i++) {
-        int fd = dial(&mesh);
+        int fd = sites_dial(&mesh);
         assert_int_equal(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
         assert_int_equal(agreed_group(&mesh, fd, row[i].offered), row[i].agreed);
         shutdown(fd, SHUT_WR);
@@ -390,7 +351,7 @@ static void groups_of_strangers(void **state)
         assert_null(artel__listener_take(mesh.listener[1]));
         close(fd);
     }
-    close_site(&mesh);
+    sites_close(&mesh);
 }
 
 /* The first words of a client. */
@@ -426,7 +387,7 @@ static void memory_of_half_open(void **state)
     static int fd[HOSTS * EACH];
     uint8_t hello[4096];
     support_mesh mesh;
-    open_site(&mesh, true);
+    sites_open(&mesh, true);
     mesh.site[1].handshake_ns = LONG_NS;
     artel__net_address to;
     char text[32];
@@ -449,7 +410,7 @@ static void memory_of_half_open(void **state)
     assert_true(artel__listener_pending(mesh.listener[1]) >= 96);
     assert_true(most - before <= 6 << 20);
     for (int i = 0; i < HOSTS * EACH; i++) close(fd[i]);
-    close_site(&mesh);
+    sites_close(&mesh);
 }
 
 /* Moves all that have not been left to themselves, and the listener, until `wanted` have been taken. */
@@ -474,14 +435,14 @@ static void honest_crowd(void **state)
     (void)state;
     artel__connection *near[CALLERS];
     support_mesh mesh;
-    open_site(&mesh, true);
+    sites_open(&mesh, true);
     mesh.site[0].handshake_ns = mesh.site[1].handshake_ns = LONG_NS; /* none has had its time */
     for (int i = 0; i < CALLERS; i++)
         assert_int_equal(support_mesh_dial(&mesh, 0, 1, ARTEL__NET_DATA, &near[i]), ARTEL_OK);
     assert_int_equal(meet_all(&mesh, near, 0, CALLERS, CALLERS), CALLERS);
     assert_int_equal(mesh.incidents, 0);
     for (int i = 0; i < CALLERS; i++) artel__connection_close(near[i]);
-    close_site(&mesh);
+    sites_close(&mesh);
 }
 
 /* Those that begin and say no more hold few places, and give way in a quarter of their time to who comes after them. */
@@ -490,7 +451,7 @@ static void stalled_handshakes(void **state)
     (void)state;
     artel__connection *near[CALLERS];
     support_mesh mesh;
-    open_site(&mesh, true);
+    sites_open(&mesh, true);
     mesh.site[0].handshake_ns = LONG_NS;
     mesh.site[1].handshake_ns = INT64_C(8000000000);
     for (int i = 0; i < CALLERS; i++) {
@@ -502,99 +463,7 @@ static void stalled_handshakes(void **state)
     assert_int_equal(meet_all(&mesh, near, CALLERS - 1, CALLERS, 1), 1);
     assert_int_equal(mesh.fault, ARTEL__FAULT_CROWDED);
     for (int i = 0; i < CALLERS; i++) artel__connection_close(near[i]);
-    close_site(&mesh);
-}
-
-static void the_port_is_taken(void **state)
-{
-    (void)state;
-    support_mesh mesh;
-    open_site(&mesh, false);
-    artel__listener_options options = {.most_pending = 0};
-    char text[32];
-    artel__listener *second;
-    snprintf(text, sizeof text, "127.0.0.1:%d", artel__listener_port(mesh.listener[1]));
-    assert_true(artel__net_address_parse(text, &options.address));
-    assert_int_equal(artel__listener_create(&mesh.site[0], &options, &second), ARTEL_ERROR_IO);
-    assert_string_equal(artel_context_error(mesh.ctx)->where, text);
-    close_site(&mesh);
-}
-
-/* As when a task is started again whose killed process had a child that has not run its program yet. */
-static void the_port_is_let_go(void **state)
-{
-    (void)state;
-    support_mesh mesh;
-    open_site(&mesh, false);
-    artel__listener_options options = {.most_pending = 0};
-    artel__listener *listener;
-    assert_true(artel__net_address_parse("127.0.0.1:0", &options.address));
-    binds_in_vain = 3;
-    assert_int_equal(artel__listener_create(&mesh.site[0], &options, &listener), ARTEL_OK);
-    assert_int_equal(binds_in_vain, 0);
-    artel__listener_destroy(listener);
-    close_site(&mesh);
-}
-
-/* At the limit of open files the port is let be for a moment, and whoever waits there is taken later. */
-static void no_files(void **state)
-{
-    (void)state;
-    support_mesh mesh;
-    struct rlimit before, none;
-    open_site(&mesh, false);
-    artel__listener *listener = mesh.listener[1];
-    int fd = dial(&mesh);
-    struct pollfd ready = {artel__listener_fd(listener), POLLIN, 0};
-    assert_int_equal(poll(&ready, 1, 2000), 1);
-    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
-    none = (struct rlimit){.rlim_cur = 0, .rlim_max = before.rlim_max};
-    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-    artel__listener_progress(listener);
-    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-    assert_int_equal(artel__listener_lack(listener), EMFILE);
-    assert_int_equal(artel__listener_pending(listener), 0);
-    assert_true(artel__listener_deadline(listener) < INT64_MAX);
-    assert_int_equal(poll(&ready, 1, 0), 0);
-    for (int64_t until = artel__now_ns() + INT64_C(20000000000);
-         artel__now_ns() < until && !artel__listener_pending(listener);) {
-        artel__listener_progress(listener);
-        poll(&ready, 1, 5);
-    }
-    assert_int_equal(artel__listener_pending(listener), 1);
-    assert_int_equal(artel__listener_lack(listener), 0);
-    close(fd);
-    close_site(&mesh);
-}
-
-static void addresses(void **state)
-{
-    artel__net_address a, b;
-    char text[ARTEL__NET_ADDRESS_TEXT];
-    artel_context *ctx;
-    (void)state;
-    assert_true(artel__net_address_parse("127.0.0.1:80", &a));
-    assert_false(artel__net_address_parse("127.0.0.1:65536", &b)); /* would be port 0 */
-    assert_string_equal(artel__net_address_text(&a, text), "127.0.0.1:80");
-    assert_true(artel__net_address_is_loopback(&a));
-    assert_true(artel__net_address_parse("[::1]:8080", &b));
-    assert_string_equal(artel__net_address_text(&b, text), "[::1]:8080");
-    assert_true(artel__net_address_is_loopback(&b));
-    assert_int_equal(artel__net_address_port(&b), 8080);
-    assert_false(artel__net_address_same_host(&a, &b));
-    assert_true(artel__net_address_parse("[::ffff:127.0.0.1]:9", &b));
-    assert_true(artel__net_address_same_host(&a, &b));
-    assert_true(artel__net_address_parse("10.1.2.3:9", &b));
-    assert_false(artel__net_address_is_loopback(&b));
-    assert_true(artel__net_address_parse("10.1.2.3:065535", &b));
-    assert_int_equal(artel__net_address_port(&b), 65535);
-    static const char *const wrong[] = {
-        "",         ":80",       "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:+80",
-        "[::1]:-0", "[::1]:80 ", "[::1]: 80", "[::1:80",    "host:80",     "1.2.3.4:99999999"};
-    for (size_t i = 0; i < ARTEL__COUNT(wrong); i++) assert_false(artel__net_address_parse(wrong[i], &a));
-    assert_int_equal(artel_context_create(NULL, &ctx), ARTEL_OK);
-    assert_int_equal(artel__net_address_resolve(ctx, "nowhere", &a), ARTEL_ERROR_INVALID);
-    artel_context_destroy(ctx);
+    sites_close(&mesh);
 }
 
 int main(void)
@@ -612,10 +481,6 @@ int main(void)
         cmocka_unit_test(memory_of_half_open),
         cmocka_unit_test(honest_crowd),
         cmocka_unit_test(stalled_handshakes),
-        cmocka_unit_test(the_port_is_taken),
-        cmocka_unit_test(the_port_is_let_go),
-        cmocka_unit_test(no_files),
-        cmocka_unit_test(addresses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
