@@ -10,6 +10,7 @@ import struct
 import numpy as np
 from cli import Row, expect
 from oracle import artel, digest, table
+from support.checksum import masked_crc32c
 
 N = 90
 WORDS = ["red", "green", "blüe", "", "語", "no such", "42", "a \"quote\", and a comma"]
@@ -76,14 +77,8 @@ def jsonl(d):
     return "jsonl:d.jsonl#label=target"
 
 
-def crc(data):
-    value = 0xFFFFFFFF
-    for byte in data:
-        value ^= byte
-        for _ in range(8):
-            value = value >> 1 ^ (0x82F63B78 if value & 1 else 0)
-    value ^= 0xFFFFFFFF
-    return struct.pack("<I", ((value >> 15 | value << 17) + 0xA282EAD8) & 0xFFFFFFFF)
+def masked(data):
+    return struct.pack("<I", masked_crc32c(data))
 
 
 def field(number, data):
@@ -101,7 +96,7 @@ def tfrecord(d, encode=lambda text, i: text.encode()):
                 features += field(1, field(1, k.encode()) + field(2, value))
             record = field(1, features)
             head = struct.pack("<Q", len(record))
-            f.write(head + crc(head) + record + crc(record))
+            f.write(head + masked(head) + record + masked(record))
     with open("f.json", "w") as f:
         spec = {k: {"dtype": "bytes", "decode": "string", "shape": [1]} if a.dtype.kind == "U" else {"dtype": "float32", "shape": [1]} for k, a in d.items()}
         json.dump({**spec, "target": {**spec["target"], "role": "y"}}, f)

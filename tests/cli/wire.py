@@ -9,6 +9,8 @@ import ssl
 import struct
 import threading
 
+from support.checksum import crc32c
+
 CONTROL, DATA = 2, 1  # what a greeting says the connection is for
 
 
@@ -36,25 +38,6 @@ def in_space(space, function):
 
 
 # ---------------------------------------------------------------- greetings
-def make_table():
-    table = []
-    for n in range(256):
-        for _ in range(8):
-            n = n >> 1 ^ (0x82F63B78 if n & 1 else 0)
-        table.append(n)
-    return table
-
-
-TABLE = make_table()
-
-
-def crc32c(data):
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc = TABLE[(crc ^ byte) & 255] ^ crc >> 8
-    return crc ^ 0xFFFFFFFF
-
-
 def head(purpose, version=3):
     """How a greeting begins: magic, version, kind, purpose."""
     return struct.pack("<IHBB", 0x48747261, version, 1, purpose)

@@ -20,6 +20,7 @@ import zlib
 import numpy as np
 from data import ARTEL, check, report
 from PIL import Image
+from support.checksum import masked_crc32c
 
 LONG = os.environ.get("ARTEL_LONG") == "1"
 MEGABYTES = 48  # resident: the program itself, and files that are small
@@ -67,13 +68,7 @@ def image(kind, **more):
 
 def records(*payloads):
     def masked(content):
-        crc = 0xFFFFFFFF
-        for byte in content:
-            crc ^= byte
-            for _ in range(8):
-                crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
-        crc ^= 0xFFFFFFFF
-        return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
+        return struct.pack("<I", masked_crc32c(content))
     heads = [struct.pack("<Q", len(p)) for p in payloads]
     return b"".join(h + masked(h) + p + masked(p) for h, p in zip(heads, payloads))
 

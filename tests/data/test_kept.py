@@ -12,6 +12,7 @@ import sys
 import numpy as np
 import data
 from data import ARTEL, check, report, run, same
+from support.checksum import crc32c
 
 ROWS, HEAD, SLOT = 50, 4096, 8 + 24
 X = np.random.default_rng(5).integers(0, 1000, (ROWS, 3)).astype("i8")
@@ -30,16 +31,6 @@ def rows(*stages):
 def refused(name, stages, *words):
     save(*stages)
     data.refused(name, "pipeline:p.json#x", *words)
-
-
-def crc32c(content):
-    """CRC-32C bit by bit."""
-    crc = 0xFFFFFFFF
-    for byte in content:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
-    return crc ^ 0xFFFFFFFF
 
 
 def change(path, at, content):

@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 import keras
 from keras import layers as L
+from support.checksum import masked_crc32c
 
 R = np.random.default_rng(4)
 os.chdir(tempfile.mkdtemp())
@@ -122,16 +123,6 @@ spoilt("an index cut off", "cut off", "folder/ckpt-2.index", lambda d: d[:-1])
 # indexes that no writer makes, with right checksums
 
 
-def crc(data):
-    c = 0xFFFFFFFF
-    for byte in data:
-        c ^= byte
-        for _ in range(8):
-            c = c >> 1 ^ (0x82F63B78 if c & 1 else 0)
-    c ^= 0xFFFFFFFF
-    return ((c >> 15 | c << 17) + 0xA282EAD8) & 0xFFFFFFFF
-
-
 def varint(n):
     return bytes([n]) if n < 128 else bytes([n & 127 | 128]) + varint(n >> 7)
 
@@ -139,7 +130,7 @@ def varint(n):
 def made(name, text, order, *entries):  # entries: bytes shared with the key before, what is added, value
     def block(entries):
         body = b"".join(varint(shared) + varint(len(key)) + varint(len(value)) + key + value for shared, key, value in entries) + struct.pack("<II", 0, 1)
-        return body + b"\0" + struct.pack("<I", crc(body + b"\0"))
+        return body + b"\0" + struct.pack("<I", masked_crc32c(body + b"\0"))
 
     first = block(entries)
     index = block([(0, b"key%d" % i, varint(at) + varint(len(first) - 5)) for i, at in enumerate(order)])
