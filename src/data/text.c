@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/utf8.h"
 #include "data/record_file.h"
 #include "data/text_stream.h"
 
@@ -60,26 +61,24 @@ static artel_status number_characters(artel__source *source, text_state *state, 
     int32_t *numbers = numbers_block;
     artel_status status = ARTEL_OK;
     for (size_t at = 0; at < state->size && status == ARTEL_OK; characters++) {
-        uint32_t point;
+        size_t size;
         if (characters % 65536 == 0) status = artel__data_go_on(source->ctx, source->target);
-        int size = artel__decode_utf8(state->bytes + at, state->size - at, &point);
-        if (size == 0) {
+        int32_t point = artel__utf8_take((const char *)state->bytes + at, state->size - at, &size);
+        if (point < 0) {
             status = artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, source->target,
                                  "convert it (iconv -t utf-8), or use tokens=bytes", "byte %zu is no UTF-8", at);
             break;
         }
         numbers[point] = 1;
-        at += (size_t)size;
+        at += size;
     }
     for (int32_t point = 0; point < 0x110000; point++) numbers[point] = numbers[point] ? next++ : -1;
     if (status == ARTEL_OK) status = artel__source_alloc(source, (size_t)characters * sizeof(int32_t), &tokens_block);
     if (status == ARTEL_OK) {
         state->tokens = tokens_block;
-        for (size_t at = 0; at < state->size;) {
-            uint32_t point;
-            at += (size_t)artel__decode_utf8(state->bytes + at, state->size - at, &point);
-            state->tokens[state->count++] = numbers[point];
-        }
+        for (size_t at = 0, size; at < state->size; at += size)
+            state->tokens[state->count++] =
+                numbers[artel__utf8_take((const char *)state->bytes + at, state->size - at, &size)];
     }
     artel__free(source->ctx, numbers_block);
     *kinds = next;

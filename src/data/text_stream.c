@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "base/utf8.h"
+
 enum {
     EVERY = 1024,           /* characters from one kept place to the next */
     POINTS = 0x110000,      /* of Unicode */
@@ -30,19 +32,6 @@ typedef struct stream_state {
     size_t place_count, place_room;
     int64_t count, step;
 } stream_state;
-
-int artel__decode_utf8(const uint8_t *at, size_t left, uint32_t *out)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    int size = at[0] < 0x80 ? 1 : at[0] >> 5 == 6 ? 2 : at[0] >> 4 == 14 ? 3 : at[0] >> 3 == 30 ? 4 : 0;
-    if (size == 0 || (size_t)size > left) return 0;
-    *out = size == 1 ? at[0] : at[0] & (0x7fu >> size);
-    for (int i = 1; i < size; i++) {
-        if (at[i] >> 6 != 2) return 0;
-        *out = *out << 6 | (at[i] & 63);
-    }
-    return *out >= least[size] && *out < POINTS ? size : 0;
-}
 
 /* Bytes of the whole text; *got is less than `size` only where it ends. */
 static artel_status read_text(const stream_state *state, uint64_t at, uint8_t *out, size_t size, size_t *got)
@@ -107,15 +96,15 @@ static artel_status look_through(artel__source *source, stream_state *state, con
 {
     bool last = at + size == state->size;
     for (*used = 0; *used < size && (last || size - *used >= MOST_CHARACTER); state->count++) {
-        uint32_t point;
-        int length = artel__decode_utf8(bytes + *used, size - *used, &point);
-        if (length == 0)
+        size_t length;
+        int32_t point = artel__utf8_take((const char *)bytes + *used, size - *used, &length);
+        if (point < 0)
             return artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, source->target,
                                "convert it (iconv -t utf-8), or use tokens=bytes", "byte %llu is no UTF-8",
                                (unsigned long long)(at + *used));
         if (state->count % EVERY == 0) ARTEL_TRY(keep_place(source, state, at + *used));
         state->numbers[point] = 1;
-        *used += (size_t)length;
+        *used += length;
     }
     return ARTEL_OK;
 }
@@ -169,13 +158,13 @@ static artel_status read_characters(const artel__source *source, int64_t token, 
     const uint8_t *bytes = room->bytes;
     size_t place = 0;
     for (int64_t i = -(token % EVERY); i < count; i++) {
-        uint32_t point = 0;
-        int length = place < got ? artel__decode_utf8(bytes + place, got - place, &point) : 0;
-        if (length == 0 || state->numbers[point] < 0)
+        size_t length;
+        int32_t point = place < got ? artel__utf8_take((const char *)bytes + place, got - place, &length) : -1;
+        if (point < 0 || state->numbers[point] < 0)
             return artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, source->target, "read files that stay as they are",
                                "byte %llu is another than when the text was opened", (unsigned long long)(at + place));
         if (i >= 0) out[i] = state->numbers[point];
-        place += (size_t)length;
+        place += length;
     }
     return ARTEL_OK;
 }

@@ -17,7 +17,4 @@ typedef struct artel__text_opened {
  * for what is no UTF-8, where characters are wanted. */
 artel_status artel__text_stream_open(artel__source *source, artel__text_opened *out);
 
-/* The bytes of a code point of UTF-8; 0: it is none, or is cut off. */
-int artel__decode_utf8(const uint8_t *at, size_t left, uint32_t *out);
-
 #endif

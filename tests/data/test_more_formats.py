@@ -95,8 +95,9 @@ def windows():
     same("bytes", deliver("text:t.txt#tokens=bytes&length=8", "int32"), wanted.astype("i4"))
     refused("no length", "text:t.txt#tokens=bytes", "length")
     refused("too long", "text:t.txt#length=5000", "no window")
-    put("l.txt", "abc\xff".encode("latin-1") * 10)
-    refused("no UTF-8", "text:l.txt#length=4", "byte 3 is no UTF-8")
+    for name, bad in (("no UTF-8", b"\xff"), ("a surrogate, which Python and RFC 3629 take for none", b"\xed\xa0\x80")):
+        put("l.txt", (b"abc" + bad) * 10)
+        refused(name, "text:l.txt#length=4", "byte 3 is no UTF-8")
 
 
 def bmp(pixels, bits, palette=None, top=False):
