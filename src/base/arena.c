@@ -77,7 +77,10 @@ static bool start_chunk(artel__arena *arena)
 void *artel__arena_alloc(artel__arena *arena, size_t count, size_t size)
 {
     size_t bytes = 0;
-    if (arena->exhausted) return NULL;
+    if (arena->exhausted) { /* it was said when it happened; whoever comes later is told, too */
+        artel__fail_memory(arena->ctx, "arena", count * size);
+        return NULL;
+    }
     if (__builtin_mul_overflow(count, size, &bytes) || bytes > PTRDIFF_MAX - 64) {
         arena->exhausted = true;
         artel__fail_memory(arena->ctx, "arena", SIZE_MAX);

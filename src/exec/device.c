@@ -16,10 +16,28 @@ struct artel__execution {
     void *self;
 };
 
+#define MOST_BYTES 0x1p46 /* of one value, for all rows: beyond it sums of them may be no size any more */
+
+static artel_status check_sizes(artel_context *ctx, const artel__graph *graph, const artel__plan_options *options)
+{
+    for (int i = 0; i < graph->values; i++) {
+        const artel__value *value = &graph->value[i];
+        double blocks = value->domain == ARTEL__DOMAIN_NODES    ? 2.0 * (double)options->shards
+                        : value->domain == ARTEL__DOMAIN_GLOBAL ? 1
+                                                                : (double)options->batch_size,
+               bytes = blocks * (double)value->storage * (double)artel_dtype_size(value->dtype);
+        if (bytes > MOST_BYTES)
+            return artel__fail(ctx, ARTEL_ERROR_NO_MEMORY, "plan", "use a smaller batch or model",
+                               "a value of %.3g bytes", bytes);
+    }
+    return ARTEL_OK;
+}
+
 artel_status artel__compile(artel_context *ctx, const artel__device *device, const artel__graph *graph,
                             const artel__plan_options *options, artel__executable **out)
 {
     void *block;
+    ARTEL_TRY(check_sizes(ctx, graph, options));
     ARTEL_TRY(artel__calloc(ctx, 1, sizeof **out, "plan", &block));
     artel__executable *executable = block;
     *executable = (artel__executable){.ctx = ctx, .device = device};

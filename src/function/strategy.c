@@ -195,6 +195,9 @@ static artel_status check_variable(artel_strategy *s, const artel_variable_optio
     if (o->shape.rank < 0 || o->shape.rank > ARTEL_MAX_RANK || artel_shape_count(&o->shape) < 1)
         return artel__fail(s->ctx, ARTEL_ERROR_INVALID, o->name, "give 0 to 8 axes of at least 1",
                            "this shape has no elements");
+    if (o->dtype != ARTEL_DTYPE_STRING && artel_shape_count(&o->shape) > ARTEL__MOST_ELEMENTS)
+        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, o->name, "check the sizes", "a variable of %lld elements",
+                           (long long)artel_shape_count(&o->shape));
     return ARTEL_OK;
 }
 

@@ -44,8 +44,20 @@ static void *grow(artel__graph *graph, void *old, int count, int *capacity, size
     return block;
 }
 
+/* Shapes are made of settings and of one another: a product that is no count must not become the size of a buffer. */
+static bool is_possible(artel__graph *graph, const artel__value *value)
+{
+    int64_t count = artel_shape_count(&value->shape);
+    if (count >= 0 && count <= ARTEL__MOST_ELEMENTS && value->storage <= 2 * ARTEL__MOST_ELEMENTS) return true;
+    remember(graph, artel__fail(artel__graph_context(graph), ARTEL_ERROR_INVALID,
+                                graph->scope && graph->scope[0] ? graph->scope : "graph", "check the sizes",
+                                "a value would be too large"));
+    return false;
+}
+
 artel__value_id artel__graph_add_value(artel__graph *graph, const artel__value *value)
 {
+    if (!is_possible(graph, value)) return ARTEL__NO_VALUE;
     void *block = grow(graph, graph->value, graph->values, &graph->value_capacity, sizeof *graph->value);
     if (!block) return ARTEL__NO_VALUE;
     graph->value = block;

@@ -128,6 +128,9 @@ void artel__variables_init(artel__variables *variables, artel__arena *arena);
 int artel__variables_add(artel__variables *variables, const char *name, artel__variable_kind kind, artel_dtype dtype,
                          const artel_shape *shape, int64_t rows);
 
+/* Of a variable, and of a value in one row: products of it with other sizes stay counts. */
+#define ARTEL__MOST_ELEMENTS (INT64_C(1) << 40)
+
 typedef struct artel__graph {
     artel__arena *arena;
     const artel__variables *variables;

@@ -36,7 +36,7 @@ int artel__variables_add(artel__variables *variables, const char *name, artel__v
 {
     artel_context *ctx = variables->arena->ctx;
     int64_t plain = artel_shape_count(shape);
-    if (plain < 0 || plain > INT64_MAX / 64)
+    if (plain < 0 || plain > ARTEL__MOST_ELEMENTS || variables->bytes > SIZE_MAX / 4)
         return artel__fail(ctx, ARTEL_ERROR_INVALID, name, "check the sizes in the model",
                            "the variable's shape is not possible");
     artel_status status = grow(variables);
