@@ -65,14 +65,14 @@ ARTEL_API void artel_values_destroy(artel_values *values); /* NULL accepted; els
 /* The values of this process: numbers *first to *first + *count - 1, of *all; *elements: these, one behind another,
  * made by now and borrowed until the next call for these values. A value whose rows lie on two tasks is both's. Over
  * parameter servers there is one replica, and all are the chief's. Any of the pointers may be NULL. Errors: those of
- * the function; ARTEL_ERROR_INVALID (of several tasks outside of a unit of artel_strategy_loop(): who is there is known
- * in units). */
+ * the function; ARTEL_ERROR_INVALID (asked by the function itself; of several tasks outside of a unit of
+ * artel_strategy_loop(): who is there is known in units). */
 ARTEL_API artel_status artel_values_local(artel_values *values, int64_t *first, int64_t *count, int64_t *all,
                                           const void **elements);
 /* *out: an argument of rows for a run of so many: each row with its value, [rows][shape], borrowed until the next call
- * for these values. Rows of other processes, which nobody reads, are zeros. Row r has value i of n where
- * floor(i rows / n) <= r < floor((i + 1) rows / n). Errors: those of artel_values_local(); ARTEL_ERROR_INVALID (fewer
- * rows than 1, or more than batch_size). */
+ * for these values. Rows of other processes, which nobody reads, are zeros. With a number n of your own row r
+ * has value i where floor(i rows / n) <= r < floor((i + 1) rows / n). Errors: those of artel_values_local();
+ * ARTEL_ERROR_INVALID (fewer rows than 1, or more than batch_size). */
 ARTEL_API artel_status artel_values_rows(artel_values *values, int64_t rows, artel_array *out);
 
 #ifdef __cplusplus

@@ -14,6 +14,7 @@ struct artel_values {
     artel_strategy *strategy;
     artel_values_options options;
     size_t bytes; /* of a value */
+    bool making;
     int64_t first, count, all;
     uint8_t *value; /* those; NULL: none are made yet */
     uint8_t *row;   /* of batch_size rows */
@@ -48,7 +49,9 @@ artel_status artel_values_create(artel_strategy *s, const artel_values_options *
     ARTEL_TRY(artel__enter(s ? s->ctx : NULL, __func__, "strategy options out", s, options, out));
     ARTEL_TRY(artel__take_options(s->ctx, &kind, options, &chosen));
     ARTEL_TRY(check(s, &chosen));
-    size_t bytes = (size_t)artel_shape_count(&chosen.shape) * artel_dtype_size(chosen.dtype);
+    size_t bytes;
+    if (__builtin_mul_overflow((size_t)artel_shape_count(&chosen.shape), artel_dtype_size(chosen.dtype), &bytes))
+        return artel__fail_memory(s->ctx, "values", SIZE_MAX);
     ARTEL_TRY(artel__calloc(s->ctx, (size_t)s->options.batch_size, bytes, "values", &row));
     artel_status status = artel__calloc(s->ctx, 1, sizeof(artel_values), "values", &block);
     if (status < 0) {
@@ -96,6 +99,10 @@ static artel_status make(artel_values *v, int64_t first, int64_t count, int64_t 
 {
     artel_context *ctx = v->strategy->ctx;
     void *block;
+    if (v->making)
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, "values", "make a value of its number alone",
+                           "the function that makes the values asks for them");
+    v->making = true;
     artel_status status = artel__calloc(ctx, (size_t)count, v->bytes, "values", &block);
     for (int64_t i = first; i < first + count && status == ARTEL_OK; i++) {
         uint8_t *to = (uint8_t *)block + (size_t)(i - first) * v->bytes;
@@ -109,6 +116,7 @@ static artel_status make(artel_values *v, int64_t first, int64_t count, int64_t 
             status = artel__fail(ctx, status, "values", "see what it has found", "value %lld of %lld could not be made",
                                  (long long)i, (long long)all);
     }
+    v->making = false;
     if (status < 0) {
         artel__free(ctx, block);
         return status;
