@@ -41,6 +41,8 @@ static artel_status read_rule(artel__arena *arena, json_t *json, const artel_sha
     bool mean = artel__name_in(record.name, (const char *const[]){"Mean", "mean", NULL}),
          sum = artel__name_in(record.name, (const char *const[]){"Sum", "sum", NULL});
     if (!mean && !sum) return artel__metric_read(arena, json, prediction, classes ? &by_class : NULL, &out->metric);
+    static const artel__option none[] = {{.name = NULL}};
+    ARTEL_TRY(artel__record_options(arena, record.name, none, record.config, &record));
     const char *name = record.by_name ? NULL : json_string_value(json_object_get(record.config, "name"));
     *out = (rule){.metric = {.name = artel__arena_strdup(arena, name   ? name
                                                                 : mean ? "mean"
