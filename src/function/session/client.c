@@ -48,6 +48,7 @@ static artel_status check_call(const artel_session *s, const artel_function *f, 
     if (artel__cancelled(s->ctx))
         return artel__fail(s->ctx, ARTEL_ERROR_CANCELLED, f->name, "call artel_context_clear to go on",
                            "the run was cancelled");
+    ARTEL_TRY(artel__placed_check_function(s, f)); /* of one with text not all outputs are the graph's */
     return check_outputs(f, c);
 }
 
@@ -72,6 +73,7 @@ static artel_status take_feeds(run *r)
         ARTEL_TRY(artel__function_check_one(f, i, given, &rows));
     }
     r->start.rows = rows < 0 ? 1 : rows;
+    ARTEL_TRY(artel__function_check_rows(f, r->start.rows));
     for (int i = 0; i < f->arguments; i++) {
         const artel_array *given = &r->call->feeds[i];
         void *to;
@@ -79,7 +81,7 @@ static artel_status take_feeds(run *r)
         ARTEL_TRY(artel__placed_feed(r->plan, i, r->start.rows, &to));
         artel__convert(given->dtype, given->data, f->argument[i].dtype, to, artel_shape_count(&given->shape));
     }
-    return artel__function_check_rows(f, r->start.rows);
+    return ARTEL_OK;
 }
 
 /* -- asking -- */

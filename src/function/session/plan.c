@@ -163,18 +163,24 @@ static artel_status set_hash(artel__placed_plan *p)
 
 /* -- making -- */
 
+artel_status artel__placed_check_function(const artel_session *s, const artel_function *f)
+{
+    if (artel__texts_any(f))
+        return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, f->name, "run it with artel_function_run",
+                           "a function that computes with text is not placed on tasks");
+    if (f->scaling)
+        return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, f->name, "run it with artel_function_run",
+                           "the optimizer scales its loss, and no task has all gradients");
+    if (f->applies > 1)
+        return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, f->name, "make a function for each step",
+                           "a session runs one step of one optimizer, and the function takes %d", f->applies);
+    return ARTEL_OK;
+}
+
 static artel_status make_lists(artel__placed_plan *p, const bool *wanted)
 {
     const artel_function *f = p->function;
-    if (artel__texts_any(f))
-        return artel__fail(p->session->ctx, ARTEL_ERROR_UNSUPPORTED, f->name, "run it with artel_function_run",
-                           "a function that computes with text is not placed on tasks");
-    if (f->scaling)
-        return artel__fail(p->session->ctx, ARTEL_ERROR_UNSUPPORTED, f->name, "run it with artel_function_run",
-                           "the optimizer scales its loss, and no task has all gradients");
-    if (f->applies > 1)
-        return artel__fail(p->session->ctx, ARTEL_ERROR_UNSUPPORTED, f->name, "make a function for each step",
-                           "a session runs one step of one optimizer, and the function takes %d", f->applies);
+    ARTEL_TRY(artel__placed_check_function(p->session, f));
     size_t nodes = (size_t)f->graph.nodes + 1, arguments = (size_t)f->arguments + 1, tasks = (size_t)p->session->tasks;
     p->wanted = artel__arena_alloc(&p->arena, (size_t)f->outputs + 1, sizeof *p->wanted);
     p->kept = artel__arena_alloc(&p->arena, (size_t)f->outputs + 1, sizeof *p->kept);

@@ -160,6 +160,8 @@ bool artel__placed_reads(const artel__node *node, int k);
 
 /* -- plan.c -- */
 
+/* Whether a session can run it at all. Errors: UNSUPPORTED. */
+artel_status artel__placed_check_function(const artel_session *session, const artel_function *function);
 /* The one for this client and these outputs; made where there is none. */
 artel_status artel__placed_plan_get(artel_session *session, artel_function *function, int client, const bool *wanted,
                                     bool updates, artel__placed_plan **out);
