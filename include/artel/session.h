@@ -212,7 +212,8 @@ static inline artel_monitor_options artel_monitor_options_init(void)
  * client: it restores the newest checkpoint, calls `unit` with the numbers from there to `units` - 1, and closes; the
  * others serve. When a task is lost all wait until it has come back, and the client goes on from the newest checkpoint:
  * so a unit is a function of the variables and its number. The bits are those of a job that lost nobody. Errors: those
- * of units; ARTEL_ERROR_RUN (it does not come back; retries); those of checkpoints. */
+ * of units and hooks; ARTEL_ERROR_INVALID (options, from a unit or a hook of the session); ARTEL_ERROR_RUN (it does not
+ * come back; retries); those of checkpoints. */
 ARTEL_API artel_status artel_session_monitor(artel_session *session, const artel_monitor_options *options,
                                              int64_t units, artel_unit_fn *unit, void *user);
 

@@ -59,6 +59,13 @@ void artel_hook_destroy(artel_hook *hook)
     artel__free(hook->ctx, hook);
 }
 
+/* What a hook of the program's has recorded itself goes first. */
+static artel_status tell(const artel__hooks *hooks, int hook, artel_status status)
+{
+    if (status >= 0) return ARTEL_OK;
+    return artel__fail(hooks->ctx, status, "hook", "see what it has found", "hook %d has failed", hook);
+}
+
 static artel_status call_one(const artel_hook *h, artel__hook_moment moment, artel_session *s, int64_t unit)
 {
     artel_hook_unit_fn *const timed[] = {
@@ -77,9 +84,9 @@ artel_status artel__hooks_call(artel__hooks *hooks, artel__hook_moment moment, i
     artel_status status = ARTEL_OK;
     artel__placed_surround(hooks->session, NULL, hooks);
     for (int i = 0; i < hooks->count && status >= 0; i++)
-        status = call_one(hooks->hook[i], moment, hooks->session, unit);
+        status = tell(hooks, i, call_one(hooks->hook[i], moment, hooks->session, unit));
     artel__placed_surround(hooks->session, artel__hooks_around, hooks);
-    return status < 0 ? status : ARTEL_OK;
+    return status;
 }
 
 /* -- what a hook asks of a run -- */
@@ -217,9 +224,9 @@ static artel_status call_around(artel_hook_run *run)
     for (int i = 0; i < run->hooks->count && status >= 0; i++) {
         const artel_hook *h = run->hooks->hook[i];
         artel_hook_run_fn *call = run->over ? h->call.after : h->call.before;
-        if (call) status = call(h->user, run);
+        if (call) status = tell(run->hooks, i, call(h->user, run));
     }
-    return status < 0 ? status : ARTEL_OK;
+    return status;
 }
 
 static artel_status run_with_hooks(artel_hook_run *run, const artel_session_call *call)

@@ -73,7 +73,10 @@ static artel_status lead(monitor *m)
     ARTEL_TRY(artel__hooks_call(&m->hooks, ARTEL__HOOK_CREATED, next));
     while (next < m->units && !m->hooks.stopped) {
         m->hooks.unit = next;
-        ARTEL_TRY(m->unit(m->user, next));
+        artel_status status = m->unit(m->user, next);
+        if (status < 0)
+            return artel__fail(m->ctx, status, "session", "see what it has found", "unit %lld has failed",
+                               (long long)next);
         next++;
         if (next == m->units || m->hooks.stopped || is_due(m, next)) ARTEL_TRY(save(m, next));
     }
@@ -126,7 +129,13 @@ artel_status artel_session_monitor(artel_session *s, const artel_monitor_options
         return artel__fail(m.ctx, ARTEL_ERROR_INVALID, "monitor options", "give a list, and how many there are",
                            "the hooks are no list");
     m.hooks = (artel__hooks){s, m.ctx, m.options.hooks, m.options.hook_count, 0, false};
-    for (int i = 0; i < m.hooks.count; i++) ARTEL_TRY(artel__need(m.ctx, __func__, "hooks", m.hooks.hook[i]));
+    for (int i = 0; i < m.hooks.count; i++) {
+        ARTEL_TRY(artel__need(m.ctx, __func__, "hooks", m.hooks.hook[i]));
+        ARTEL_TRY(artel__need_context(m.ctx, m.hooks.hook[i]->ctx, "a hook"));
+    }
+    if (artel__placed_surrounded(s))
+        return artel__fail(m.ctx, ARTEL_ERROR_INVALID, "session", "run functions in a unit or a hook",
+                           "the session is monitored already");
     artel_status status = artel__placed_is_first(s) ? artel__hooks_call(&m.hooks, ARTEL__HOOK_BEGIN, 0) : ARTEL_OK;
     if (status == ARTEL_OK) status = watch(&m);
     artel__placed_surround(s, NULL, NULL);

@@ -323,7 +323,9 @@ static artel_status work(struct artel__loop *l, artel_unit_fn *unit, void *user)
     l->running = true;
     artel_status status = unit(user, l->done);
     l->running = false;
-    ARTEL_TRY(status);
+    if (status < 0)
+        return artel__fail(l->strategy->ctx, status, "loop", "see what it has found", "unit %lld has failed",
+                           (long long)l->done);
     l->keeps = l->runs_of_unit > 1;
     l->runs_of_unit = 0;
     l->done++;
