@@ -55,7 +55,7 @@ ARTEL_API artel_status artel_watch_create(artel_context *context, const char *di
 ARTEL_API void artel_watch_destroy(artel_watch *watch); /* NULL accepted */
 /* Waits for the next one: ARTEL_OK, or ARTEL_AGAIN when none will come, from there on always. A directory or checkpoint
  * that is damaged counts as one that is not there. Errors: ARTEL_ERROR_CANCELLED (the context was cancelled or
- * preempted), ARTEL_ERROR_IO. */
+ * preempted), ARTEL_ERROR_IO, ARTEL_ERROR_INVALID (no directory, but a file). */
 ARTEL_API artel_status artel_watch_next(artel_watch *watch);
 /* What was given last; step -1 before the first one. `folder` (or NULL): where it lies, for
  * artel_model_read_checkpoint() and artel_strategy_restore(), which find none when the run has removed it meanwhile;

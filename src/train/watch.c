@@ -65,14 +65,14 @@ static artel_status look(artel__watch *w, bool *fresh)
     bool replaced = status == ARTEL_ERROR_NOT_FOUND; /* the run has removed it while it was read */
     *fresh = false;
     if (replaced) return ARTEL_OK;
-    ARTEL_TRY(status);
-    if (found.step > seen) {
+    if (found.step > seen) { /* also one that could not be taken up, which would be the next one for ever */
         *fresh = true;
         w->found = found;
         w->given++;
         w->began = artel__now_ns();
-        return ARTEL_OK;
+        return status;
     }
+    ARTEL_TRY(status);
     if (w->once) return no_checkpoint(w);
     w->over = seen >= 0 && found.step == seen && ended(w, &found);
     return ARTEL_OK;

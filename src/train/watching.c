@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/argument.h"
+#include "data/data.h"
 #include "keras/model.h"
 #include "train/checkpoint_file.h"
 #include "train/options.h"
@@ -78,6 +79,9 @@ artel_status artel_watch_create(artel_context *ctx, const char *directory, const
     void *made;
     ARTEL_TRY(artel__enter(ctx, __func__, "context directory out", ctx, directory, out));
     ARTEL_TRY(artel__take_options(ctx, &kind, options, &chosen));
+    if (chosen.timeout_secs < 0 && chosen.timeout_secs != -1)
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, ".timeout_secs", "give seconds, or -1 to wait for ever",
+                           "%g seconds", chosen.timeout_secs);
     if (!directory[0] || strlen(directory) > 4000)
         return artel__fail(ctx, ARTEL_ERROR_INVALID, "watch", "name the directory of a run's checkpoints",
                            "the directory has no name, or one that is too long");
@@ -105,8 +109,9 @@ void artel_watch_destroy(artel_watch *w)
 artel_status artel_watch_next(artel_watch *w)
 {
     ARTEL_TRY(artel__enter(w ? w->ctx : NULL, __func__, "watch", w));
+    int64_t before = w->loop.found.step;
     artel_status status = artel__watch_next(&w->loop);
-    if (status == ARTEL_OK)
+    if (w->loop.found.step != before)
         snprintf(w->folder, sizeof w->folder, "%s/ckpt-%lld", w->directory, (long long)w->loop.found.step);
     return status;
 }
@@ -125,6 +130,7 @@ artel_status artel_watch_evaluate(artel_watch *w, artel_model *model, artel_data
     artel_evaluate_options chosen = ARTEL_EVALUATE_OPTIONS_INIT;
     ARTEL_TRY(artel__enter(w ? w->ctx : NULL, __func__, "watch model data", w, model, data));
     ARTEL_TRY(artel__need_context(w->ctx, model->ctx, "the model"));
+    ARTEL_TRY(artel__need_context(w->ctx, artel__data_context(data), "the data"));
     ARTEL_TRY(artel__take_options(w->ctx, &artel__evaluate_kind, options, &chosen)); /* not when it has waited */
     w->model = model;
     artel_status status = artel_watch_next(w);
