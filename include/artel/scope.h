@@ -33,8 +33,8 @@ ARTEL_API artel_status artel_strategy_set(artel_context *context, artel_strategy
 ARTEL_API artel_status artel_strategy_get(artel_context *context, artel_strategy **out);
 /* Whether the current strategy is another than the default one; false for NULL. */
 ARTEL_API bool artel_strategy_has(const artel_context *context);
-/* Whether the calling code is that of all replicas together: within a scope, and not while a function is traced, which
- * is what a replica does. Without a scope false, as in TensorFlow; false for NULL. */
+/* Whether the calling code is that of all replicas together: within a scope, or where a strategy was set, and not while
+ * a function is traced, which is what a replica does. Else false, as in TensorFlow; false for NULL. */
 ARTEL_API bool artel_strategy_across_replicas(const artel_context *context);
 
 #ifdef __cplusplus

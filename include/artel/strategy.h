@@ -67,7 +67,8 @@ static inline artel_strategy_options artel_strategy_options_init(void)
  * artel_model_fit(): ARTEL_ERROR_NOT_FOUND, ARTEL_ERROR_UNSUPPORTED. On failure *out is untouched. */
 ARTEL_API artel_status artel_strategy_create(artel_context *context, const artel_strategy_options *options,
                                              artel_strategy **out);
-ARTEL_API void artel_strategy_destroy(artel_strategy *strategy); /* NULL accepted; with all that was made from it */
+/* With all that was made from it; not from within a call for it. NULL accepted. */
+ARTEL_API void artel_strategy_destroy(artel_strategy *strategy);
 /* As resolved: "one-device", "mirrored". Owned by the strategy; "" for NULL. */
 ARTEL_API const char *artel_strategy_name(const artel_strategy *strategy);
 ARTEL_API int artel_strategy_replicas(const artel_strategy *strategy); /* num_replicas_in_sync: of all tasks, too; those

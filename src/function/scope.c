@@ -139,11 +139,12 @@ artel_status artel_strategy_set(artel_context *ctx, artel_strategy *s)
     ARTEL_TRY(artel__enter(ctx, __func__, "context", ctx));
     if (s) ARTEL_TRY(artel__need_context(ctx, s->ctx, "the strategy"));
     const artel__scope_frame *top = innermost(ctx);
+    bool traced = top && top->kind == ARTEL__SCOPE_TRACED;
     if (top && top->kind != ARTEL__SCOPE_SET)
         return artel__fail(ctx, ARTEL_ERROR_INVALID, "scope", "set a strategy outside of scopes",
-                           "the strategy %s is set %s of %s", s ? s->plan.name : "none",
-                           top->kind == ARTEL__SCOPE_TRACED ? "while a function is traced" : "within a scope",
-                           top->strategy->plan.name);
+                           "the strategy %s is set %s of %s%s", s ? s->plan.name : "none",
+                           traced ? "while a function" : "within a scope", top->strategy->plan.name,
+                           traced ? " is traced" : "");
     if (!s && top) pop(ctx);
     if (!s || !top) return s ? push(s, ARTEL__SCOPE_SET) : ARTEL_OK;
     all_of(ctx)->inner->strategy = s;
