@@ -2,7 +2,8 @@
 /* timeout: 60 */
 /* What a program gets wrong between calls, each of which is well-formed by itself: objects of two contexts in one call,
  * functions that call themselves while they are traced, gradients that ask for themselves, arrays whose shapes lie,
- * counters at their end, names that files cannot hold. All are refused by name; nothing is read, lost or torn. */
+ * sizes beyond all memory, counters at their end, names that files cannot hold. All are refused by name; nothing
+ * is read, lost or torn. */
 #include "api/help_api.h"
 
 #include <math.h>
@@ -13,6 +14,7 @@
 #include "artel/extend.h"
 #include "artel/pipeline.h"
 #include "artel/trainer.h"
+#include "artel/values.h"
 
 enum {
     MOST_NAME = 1000 /* bytes of a variable's */
@@ -357,6 +359,70 @@ static void names_that_files_cannot_hold(void **state)
     artel_context_destroy(ctx);
 }
 
+/* -- sizes whose products are no sizes -- */
+
+static artel_status trace_noise(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    out[0] = artel_graph_uniform(g, in[0], &(artel_shape){1, {*(const int64_t *)user}}, 0, 1, false);
+    return artel_graph_status(g);
+}
+
+static artel_status make_one(void *user, const artel_value_context *context, void *element)
+{
+    (void)user, (void)context;
+    *(float *)element = 1;
+    return ARTEL_OK;
+}
+
+static void refuse_size(artel_context *ctx, int64_t size)
+{
+    artel_strategy *s = two_replicas(ctx);
+    artel_variable_options o = ARTEL_VARIABLE_OPTIONS_INIT;
+    artel_values_options values = ARTEL_VALUES_OPTIONS_INIT;
+    artel_variable *v;
+    artel_values *made;
+    artel_function *f;
+    o.name = "large";
+    o.shape = (artel_shape){1, {size}};
+    api_refused(ctx, artel_variable_create(s, &o, &v), ARTEL_ERROR_INVALID, "elements");
+    o.initializer = "ones";
+    api_refused(ctx, artel_variable_create(s, &o, &v), ARTEL_ERROR_INVALID, "elements");
+    values.shape = o.shape;
+    values.make = make_one;
+    api_refused(ctx, artel_values_create(s, &values, &made), ARTEL_ERROR_NO_MEMORY, "values");
+    api_refused(ctx, make(s, trace_noise, &size, 1, 1, &f), ARTEL_ERROR_INVALID, "too large");
+    o = (artel_variable_options)ARTEL_VARIABLE_OPTIONS_INIT;
+    o.name = "small";
+    api_ok(ctx, artel_variable_create(s, &o, &v)); /* what was refused has left nothing behind */
+    artel_strategy_destroy(s);
+}
+
+/* Of a possible row and a possible batch together; where nothing is computed yet, nothing is refused. */
+static void refuse_batch(artel_context *ctx)
+{
+    artel_strategy *s;
+    artel_strategy_options o = ARTEL_STRATEGY_OPTIONS_INIT;
+    artel_function *f;
+    int64_t size = INT64_C(1) << 40;
+    float x[3] = {0};
+    const artel_array in = {ARTEL_DTYPE_FLOAT32, {2, {1, 3}}, x}, out = {.dtype = ARTEL_DTYPE_FLOAT32};
+    o.batch_size = 1000000000;
+    api_ok(ctx, artel_strategy_create(ctx, &o, &s));
+    api_ok(ctx, make(s, trace_noise, &size, 1, 1, &f));
+    api_refused(ctx, artel_function_run(f, &in, 1, &out, 1), ARTEL_ERROR_NO_MEMORY, "a value of 4.4e+21 bytes");
+    artel_strategy_destroy(s);
+}
+
+static void sizes_do_not_overflow(void **state)
+{
+    static const int64_t sizes[] = {INT64_C(1) << 62, (INT64_C(1) << 62) + 1, INT64_C(1) << 61, INT64_MAX};
+    artel_context *ctx = api_context();
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) refuse_size(ctx, sizes[i]);
+    refuse_batch(ctx);
+    artel_context_destroy(ctx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(contexts_do_not_mix),
@@ -366,6 +432,7 @@ int main(void)
                                        cmocka_unit_test(counters_do_not_overflow),
                                        cmocka_unit_test(counters_of_checkpoints_are_looked_at),
                                        cmocka_unit_test(names_survive_checkpoints),
-                                       cmocka_unit_test(names_that_files_cannot_hold)};
+                                       cmocka_unit_test(names_that_files_cannot_hold),
+                                       cmocka_unit_test(sizes_do_not_overflow)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
