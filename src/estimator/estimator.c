@@ -193,7 +193,10 @@ static artel_status make_strategy(artel__estimator_side *side, artel_cluster *cl
         s.strategy && (strcmp(s.strategy, "multi-worker") == 0 || strcmp(s.strategy, "parameter-server") == 0);
     if (side->mode == ARTEL_ESTIMATOR_EVALUATE && together) s.strategy = NULL;
     ARTEL_TRY(artel_strategy_create(side->estimator->ctx, &s, &side->strategy));
-    return o->build ? o->build(o->user, side->strategy, side->mode) : ARTEL_OK;
+    artel_status status = o->build ? o->build(o->user, side->strategy, side->mode) : ARTEL_OK;
+    if (status >= 0) return ARTEL_OK;
+    return artel__fail(side->estimator->ctx, status, "estimator", "see what it has found",
+                       "the function that builds the model has failed");
 }
 
 artel_status artel__side_open(artel_estimator *e, artel_estimator_mode mode, artel_estimator_input_fn *input,

@@ -157,7 +157,10 @@ static artel_status write(const exporting *x)
     artel_status status = x->exporter->write
                               ? x->exporter->write(x->exporter->user, x->evaluator->side.strategy, temporary)
                               : write_models(x, temporary);
-    if (status == ARTEL_OK) status = publish(x, temporary);
+    if (status < 0)
+        artel__fail(x->ctx, status, x->folder, "see what it has found", "what writes the export has failed");
+    else
+        status = publish(x, temporary);
     if (status < 0) artel__remove_tree(x->ctx, temporary);
     return status;
 }

@@ -51,7 +51,8 @@ artel_status artel__side_hooks(artel__estimator_side *side, size_t which, int64_
         artel_estimator_hook_fn *call;
         memcpy(&call, (const char *)&side->hook[i] + which, sizeof call);
         artel_status status = call ? call(side->hook[i].user, &moment) : ARTEL_OK;
-        if (status < 0) return status;
+        if (status < 0)
+            return artel__fail(side->estimator->ctx, status, "hooks", "see what it has found", "hook %d has failed", i);
     }
     if (moment.stop && side->mode == ARTEL_ESTIMATOR_TRAIN && side->estimator->strategy.cluster &&
         artel_cluster_size(side->estimator->strategy.cluster) > 1 &&

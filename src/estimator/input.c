@@ -127,7 +127,10 @@ artel_status artel__input_open(artel_context *ctx, artel_estimator_input_fn *fun
 {
     *out = (artel__input){.ctx = ctx, .given = {.struct_size = sizeof out->given, .batch_size = 32, .passes = 1}};
     artel_status status = function(user, ctx, &out->given);
-    if (status == ARTEL_OK) status = check(out);
+    if (status < 0)
+        artel__fail(ctx, status, "input function", "see what it has found", "it has failed");
+    else
+        status = check(out);
     if (status == ARTEL_OK)
         status = out->given.text ? artel_reader_create_with_text(out->given.data, &out->reader)
                                  : artel_reader_create(out->given.data, &out->reader);
