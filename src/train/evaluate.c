@@ -111,7 +111,11 @@ static artel_status conclude(artel__fit *fit, bool preempted)
     pass *p = (pass *)fit; /* its first member */
     if (preempted) return ARTEL_OK;
     ARTEL_TRY(take_metrics(p));
-    return p->on_result && fit->writes ? p->on_result(fit->options.event_user, p->history, p->predictions) : ARTEL_OK;
+    if (!p->on_result || !fit->writes) return ARTEL_OK;
+    artel_status status = p->on_result(fit->options.event_user, p->history, p->predictions);
+    if (status >= 0) return ARTEL_OK;
+    return artel__fail(fit->ctx, status, "results", "see what it has found",
+                       "the function that writes them has failed");
 }
 
 static void init_pass(pass *p, artel_model *model, const artel_evaluate_options *options)

@@ -30,7 +30,9 @@ static artel_status conclude(artel__fit *fit, bool preempted)
     if (others) artel__outputs_ask(fit->ctx, artel__fit_confirm, fit);
     status = fit->options.on_result(fit->options.event_user, fit->model, fit->history);
     artel__outputs_ask(fit->ctx, NULL, NULL);
-    return status;
+    if (status >= 0) return ARTEL_OK;
+    return artel__fail(fit->ctx, status, "results", "see what it has found",
+                       "the function that writes them has failed");
 }
 
 /* -- events of the end -- */
