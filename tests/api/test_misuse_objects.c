@@ -4,6 +4,7 @@
  * objects of two contexts, settings that there are not, checkpoints that fit nothing. */
 #include "api/help_api.h"
 
+#include "artel/estimator.h"
 #include "artel/hooks.h"
 #include "artel/values.h"
 #include "artel/watch.h"
@@ -189,10 +190,71 @@ static void watches_get_past_what_does_not_fit(void **state)
     artel_context_destroy(ctx);
 }
 
+/* -- functions that fail and say nothing -- */
+
+static artel_status fail_on_result(void *user, artel_model *model, const artel_history *history)
+{
+    (void)user, (void)model, (void)history;
+    return ARTEL_ERROR_IO;
+}
+
+static artel_status give_rows(void *user, artel_context *ctx, artel_estimator_input *in)
+{
+    const bool *gives = user;
+    if (*gives) in->data = api_rows(ctx, false);
+    return *gives ? ARTEL_AGAIN : ARTEL_ERROR_IO; /* what is not negative is no failure */
+}
+
+static artel_status fail_to_build(void *user, artel_strategy *strategy, artel_estimator_mode mode)
+{
+    (void)user, (void)strategy, (void)mode;
+    return ARTEL_ERROR_IO;
+}
+
+static artel_status model_nothing(void *user, artel_graph *g, const artel_estimator_batch *batch,
+                                  artel_estimator_spec *spec)
+{
+    (void)user, (void)batch, (void)spec;
+    return artel_graph_status(g);
+}
+
+static void silent_failures_are_named(void **state)
+{
+    artel_context *ctx = api_context();
+    artel_model *model = api_mlp(ctx);
+    artel_data *data = api_rows(ctx, false);
+    artel_fit_options fit = ARTEL_FIT_OPTIONS_INIT;
+    artel_estimator_options o = ARTEL_ESTIMATOR_OPTIONS_INIT;
+    artel_train_spec train = ARTEL_TRAIN_SPEC_INIT;
+    artel_estimator *e;
+    bool gives = false;
+    char folder[64];
+    (void)state;
+    api_folder_make(folder);
+    fit.on_result = fail_on_result;
+    api_refused(ctx, artel_model_fit(model, data, &fit, NULL), ARTEL_ERROR_IO, "writes them has failed");
+    o.model_dir = folder;
+    o.build = fail_to_build;
+    o.model = model_nothing;
+    train.input = give_rows;
+    train.user = &gives;
+    train.max_steps = 1;
+    api_ok(ctx, artel_estimator_create(ctx, &o, &e));
+    api_refused(ctx, artel_estimator_train(e, &train), ARTEL_ERROR_IO, "input function");
+    gives = true;
+    api_refused(ctx, artel_estimator_train(e, &train), ARTEL_ERROR_IO, "builds the model has failed");
+    artel_estimator_destroy(e);
+    artel_data_destroy(data);
+    artel_model_destroy(model);
+    api_folder_remove(folder);
+    artel_context_destroy(ctx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_that_ask_for_themselves_end), cmocka_unit_test(settings_of_metrics_are_looked_at),
-        cmocka_unit_test(sessions_are_monitored_once), cmocka_unit_test(watches_get_past_what_does_not_fit)};
+        cmocka_unit_test(sessions_are_monitored_once), cmocka_unit_test(watches_get_past_what_does_not_fit),
+        cmocka_unit_test(silent_failures_are_named)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
