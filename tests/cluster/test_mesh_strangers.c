@@ -63,7 +63,7 @@ static void say(const artel__net_address *to, const void *bytes, size_t count)
 {
     char away[512];
     int fd = -1, connected = -1;
-    for (int64_t until = artel__now_ns() + INT64_C(20000000000); connected != 0 && artel__now_ns() < until;) {
+    for (int64_t until = artel__now_ns() + INT64_C(120000000000); connected != 0 && artel__now_ns() < until;) {
         fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         connected = connect(fd, (const struct sockaddr *)&to->socket, to->bytes);
         if (connected == 0) break;

@@ -244,7 +244,7 @@ static void who_may_ask_is_answered(void **state)
     for (int secure = 0; secure < 2; secure++) {
         open_office(&o, secure);
         artel__status_request request = {
-            .address = o.address, .question = "status", .cert_dir = secure ? o.dir[1] : NULL, .timeout = 20};
+            .address = o.address, .question = "status", .cert_dir = secure ? o.dir[1] : NULL, .timeout = 120};
         for (int k = 0; k < 20; k++) {
             if (ask(&request, said, sizeof said) < 0) fail_msg("%s", said);
             assert_string_equal(said, "running");
@@ -267,7 +267,7 @@ static void who_may_not_is_refused(void **state)
     office o;
     (void)state;
     open_office(&o, true);
-    artel__status_request request = {.address = o.address, .question = "drain", .timeout = 20};
+    artel__status_request request = {.address = o.address, .question = "drain", .timeout = 120};
     assert_int_equal(ask(&request, said, sizeof said), ARTEL_ERROR_INVALID);
     assert_non_null(strstr(said, "demands a certificate"));
     request.cert_dir = o.dir[2];
@@ -315,7 +315,7 @@ static void a_crowd_gives_way(void **state)
         assert_int_equal(artel__connection_open(&site, &to, &silent[i]), ARTEL_OK);
         while (artel__connection_progress(silent[i]) < ARTEL__CONNECTION_OPEN) poll(NULL, 0, 1);
     }
-    artel__status_request request = {.address = o.address, .question = "status", .timeout = 20};
+    artel__status_request request = {.address = o.address, .question = "status", .timeout = 120};
     assert_int_equal(ask(&request, said, sizeof said), ARTEL_OK);
     for (size_t i = 0; i < ARTEL__COUNT(silent); i++) artel__connection_close(silent[i]);
     o.quit = true;

@@ -203,7 +203,7 @@ static void test_orphans(void **state)
     assert_int_equal(waitpid(launcher, NULL, 0), launcher);
     assert_string_equal(read_all(ends[0]), ""); /* nobody holds the writing end any more */
     close(ends[0]);
-    for (int i = 0; i < 1000 && access(folder, F_OK) == 0; i++) poll(NULL, 0, 10);
+    for (int i = 0; i < 6000 && access(folder, F_OK) == 0; i++) poll(NULL, 0, 10);
     assert_int_equal(access(folder, F_OK), -1);
 }
 

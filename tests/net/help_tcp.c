@@ -36,7 +36,7 @@ artel__net_request tcp_request(int peer, uint32_t slice, const artel__net_piece 
 
 artel_status tcp_run(support_mesh *mesh, int of, const artel__net_request *done)
 {
-    int64_t until = artel__now_ns() + INT64_C(20000000000);
+    int64_t until = artel__now_ns() + INT64_C(120000000000);
     artel_status status = ARTEL_OK;
     while (status == ARTEL_OK && !(done && artel__net_done(done)) && artel__now_ns() < until) {
         for (int r = 0; r < mesh->ranks; r++) {

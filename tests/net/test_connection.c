@@ -314,7 +314,7 @@ static void control_messages(void **state)
                 }
             }
         }
-        int64_t until = artel__now_ns() + INT64_C(20000000000);
+        int64_t until = artel__now_ns() + INT64_C(120000000000);
         while (heard < said && artel__now_ns() < until) {
             const void *at;
             size_t count;
@@ -376,7 +376,7 @@ static void last_words(void **state)
         assert_non_null(far);
         say_words(far, WORDS);
         artel__connection_close(far);
-        int64_t until = artel__now_ns() + INT64_C(20000000000);
+        int64_t until = artel__now_ns() + INT64_C(120000000000);
         while (artel__connection_say(near, "are you there?", 14) == ARTEL_OK && artel__now_ns() < until) {
         }
         assert_int_equal(artel__connection_say(near, "are you?", 8), ARTEL_ERROR_RUN);
@@ -415,7 +415,7 @@ static void parting(void **state)
             assert_false(artel__connection_part(far));
             assert_int_equal(artel__connection_say(near, "more", 4), ARTEL_OK);
         }
-        int64_t until = artel__now_ns() + INT64_C(20000000000);
+        int64_t until = artel__now_ns() + INT64_C(120000000000);
         int heard = 0;
         while (heard < WORDS && artel__now_ns() < until) {
             artel__connection_progress(near);

@@ -23,7 +23,7 @@
 #include "net/help_sites.h"
 #include "support/certificates.h"
 
-#define LONG_NS INT64_C(60000000000) /* longer than any wait of these tests: what ends before has not waited for it */
+#define LONG_NS INT64_C(600000000000) /* longer than any wait of these tests: what ends before has not waited for it */
 
 enum {
     CALLERS = 48 /* more than may be in their handshake */
@@ -52,7 +52,7 @@ static bool ended(int fd)
 /* Until nothing is pending; reads away what comes at `fd`. */
 static void settle(support_mesh *mesh, int fd)
 {
-    int64_t until = artel__now_ns() + INT64_C(20000000000);
+    int64_t until = artel__now_ns() + INT64_C(120000000000);
     char away[4096];
     do {
         artel__listener_progress(mesh->listener[1]);
@@ -196,7 +196,7 @@ static void half_open(void **state)
     artel__connection *near;
     assert_int_equal(support_mesh_dial(&mesh, 0, 1, ARTEL__NET_DATA, &near), ARTEL_OK);
     artel__connection *far = NULL;
-    int64_t until = artel__now_ns() + INT64_C(20000000000);
+    int64_t until = artel__now_ns() + INT64_C(120000000000);
     while ((!far || artel__connection_get_state(near) != ARTEL__CONNECTION_OPEN) && artel__now_ns() < until) {
         artel__connection_progress(near);
         artel__listener_progress(mesh.listener[1]);
@@ -259,7 +259,7 @@ static void farewell(void **state)
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, say_farewell, &(goodbye){&mesh.site[0], &to}), 0);
     int idle = sites_dial(&mesh);
-    for (int64_t until = artel__now_ns() + INT64_C(20000000000); artel__now_ns() < until && !mesh.proven;) {
+    for (int64_t until = artel__now_ns() + INT64_C(120000000000); artel__now_ns() < until && !mesh.proven;) {
         struct pollfd ready = {artel__listener_fd(mesh.listener[1]), POLLIN, 0};
         poll(&ready, 1, 10);
         artel__listener_progress(mesh.listener[1]);
@@ -313,7 +313,7 @@ static int agreed_group(support_mesh *mesh, int fd, const char *groups)
     SSL *ssl = SSL_new(context);
     SSL_set_fd(ssl, fd);
     int done = -1;
-    for (int64_t until = artel__now_ns() + INT64_C(20000000000); done < 0 && artel__now_ns() < until;) {
+    for (int64_t until = artel__now_ns() + INT64_C(120000000000); done < 0 && artel__now_ns() < until;) {
         struct pollfd ready = {artel__listener_fd(mesh->listener[1]), POLLIN, 0};
         done = SSL_connect(ssl);
         int error = SSL_get_error(ssl, done);
@@ -418,7 +418,7 @@ static int meet_all(support_mesh *mesh, artel__connection **near, int from, int 
 {
     artel__connection *far[CALLERS];
     int met = 0;
-    for (int64_t until = artel__now_ns() + INT64_C(20000000000); artel__now_ns() < until && met < wanted;) {
+    for (int64_t until = artel__now_ns() + INT64_C(120000000000); artel__now_ns() < until && met < wanted;) {
         for (int i = from; i < count; i++) artel__connection_progress(near[i]);
         artel__listener_progress(mesh->listener[1]);
         while (met < CALLERS && (far[met] = artel__listener_take(mesh->listener[1]))) met++;

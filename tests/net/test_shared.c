@@ -268,7 +268,7 @@ static artel__net_request request_of(int peer, const artel__net_piece *piece)
 
 static artel_status progress_until(artel__endpoint *endpoint, const artel__net_request *request)
 {
-    int64_t until = artel__now_ns() + INT64_C(20000000000);
+    int64_t until = artel__now_ns() + INT64_C(120000000000);
     artel_status status = ARTEL_OK;
     while (status == ARTEL_OK && !artel__net_done(request) && artel__now_ns() < until) {
         artel__net_wait(endpoint);

@@ -430,7 +430,7 @@ static void cancelled_in_the_middle(void **state)
         artel__net_withdraw(mesh.endpoint[0], &receive[0]);
         artel__net_withdraw(mesh.endpoint[0], &send[0]);
         assert_int_equal(artel__net_progress(mesh.endpoint[0]), ARTEL_ERROR_CANCELLED);
-        int64_t until = artel__now_ns() + INT64_C(20000000000);
+        int64_t until = artel__now_ns() + INT64_C(120000000000);
         artel_status status = ARTEL_OK;
         while (status == ARTEL_OK && artel__now_ns() < until) {
             artel__net_progress(mesh.endpoint[0]);

@@ -183,7 +183,7 @@ static artel__net_request request_of(int peer, uint32_t slice, const artel__net_
 /* All ranks belong to this thread, so all are moved. */
 static void progress_until_done(group *g, artel__net_request *request)
 {
-    int64_t until = artel__now_ns() + INT64_C(20000000000);
+    int64_t until = artel__now_ns() + INT64_C(120000000000);
     while (!artel__net_done(request) && artel__now_ns() < until) {
         for (int r = 0; r < RANKS; r++) assert_int_equal(artel__net_progress(g->endpoint[r]), ARTEL_OK);
     }

@@ -101,7 +101,7 @@ static bool settled(const artel__connection *c)
 
 artel__connection *support_mesh_meet(support_mesh *mesh, int to, artel__connection *from)
 {
-    int64_t until = artel__now_ns() + INT64_C(20000000000);
+    int64_t until = artel__now_ns() + INT64_C(120000000000);
     artel__connection *other = NULL;
     artel__listener *listener = mesh->listener[to];
     while (artel__now_ns() < until) {
