@@ -5,12 +5,14 @@
 # process; allocations in plaintext): the command ends
 # with a message and an exit code, or its files are the same bytes as without a fault. A sample here, every single one in the long form.
 """A failure that is taken for "there is no such setting" ends with 0 and another file; that is what this looks for."""
+import concurrent.futures
 import json
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 
 import numpy as np
 
@@ -72,31 +74,37 @@ COMMANDS = {
 ONLY = {"one of two": "worker:1"}
 
 
-def run(name, fault, again=False):
-    """Runs the command in an own folder, or again where it ran before; (exit code, standard error, the bytes of its files)."""
+AT_ONCE = 4  # most wait for one another's processes
+
+
+def run(name, fault, place, again=False):
+    """Runs the command in a folder of its own, or again where it ran before; (exit code, standard error, the bytes of its files)."""
     words, files, _ = COMMANDS[name]
-    pathlib.Path("counts").unlink(missing_ok=True)
+    if not fault:  # then nobody waits for one that does not come
+        words = ["60s" if word == "3s" else word for word in words]
+    counts, here = place / "counts", place / "run"
+    counts.unlink(missing_ok=True)
     if not again:
-        shutil.rmtree("run", ignore_errors=True)
-        shutil.copytree("given", "run")
-    env = dict(os.environ, LD_PRELOAD=PRELOAD, FAULT=fault, FAULT_COUNTS=os.path.abspath("counts"))
+        shutil.rmtree(here, ignore_errors=True)
+        shutil.copytree("given", here)
+    env = dict(os.environ, LD_PRELOAD=PRELOAD, FAULT=fault, FAULT_COUNTS=str(counts))
     if name in ONLY:
         env["FAULT_ONLY"] = ONLY[name]
     try:
-        done = subprocess.run([ARTEL, *words], cwd="run", env=env, capture_output=True, timeout=120)
+        done = subprocess.run([ARTEL, *words], cwd=here, env=env, capture_output=True, timeout=240)
     except subprocess.TimeoutExpired:
         return "no end", "", []
-    pathlib.Path("run/stdout").write_bytes(done.stdout)
-    made = [pathlib.Path("run", name).read_bytes() if os.path.exists("run/" + name) else None for name in files]
+    (here / "stdout").write_bytes(done.stdout)
+    made = [(here / file).read_bytes() if (here / file).exists() else None for file in files]
     return done.returncode, done.stderr.decode(errors="replace"), made
 
 
-def left_behind():
-    return [str(p) for p in pathlib.Path("run").rglob("*") if ".tmp" in p.name or p.name.startswith("tmp-ckpt")]
+def left_behind(place):
+    return [str(p.relative_to(place)) for p in (place / "run").rglob("*") if ".tmp" in p.name or p.name.startswith("tmp-ckpt")]
 
 
-def judge(name, fault, answer, whole):
-    code, errors, made = answer
+def judge(name, fault, whole, place):
+    code, errors, made = run(name, fault, place)
     files = COMMANDS[name][1]
     if code not in (0, 1, 2):
         return f"ends with {code}"
@@ -111,13 +119,33 @@ def judge(name, fault, answer, whole):
     torn = [f for f, a, b in zip(files, made, whole) if a not in (None, b) and f not in ("stdout", "c.csv")]
     if torn:
         return f"leaves {torn[0]} torn"
-    left = left_behind()
+    left = left_behind(place)
     if left and code and COMMANDS[name][0][0] == "launch":  # by tasks that a launcher which could not go on has killed: the next run removes it
-        code, errors, made = run(name, "", again=True)
+        code, errors, made = run(name, "", place, again=True)
         if code or made != whole:
             return f"cannot be run again beside {left[0]}: {code}, {errors[-300:]}"
-        left = left_behind()
+        left = left_behind(place)
     return f"leaves {left[0]} behind" if left and not fault.startswith("open") else None
+
+
+def in_a_place(work, *what):
+    with tempfile.TemporaryDirectory(dir=".") as place:
+        return work(*what, pathlib.Path(place).resolve())
+
+
+def cases_of(name, place):
+    """(command, fault, of how many, files without a fault) of each run."""
+    code, errors, whole = run(name, "", place)
+    assert code == 0 and None not in whole, (name, code, errors)
+    assert run(name, "", place)[2] == whole, f"{name}: two runs differ"
+    counts, cases = {}, []
+    for line in (place / "counts").read_text().split():
+        kind, number = line.split("=")
+        counts[kind] = max(counts.get(kind, 0), int(number))
+    for kind, step in COMMANDS[name][2].items():
+        assert (counts[kind] == 0) == (step == 0), f"{name}: {counts[kind]} calls of {kind}"
+        cases += [(name, f"{kind}:{n}", counts[kind], whole) for n in range(1, counts[kind] + 1, 1 if LONG else max(step, 1))]
+    return cases
 
 
 def main():
@@ -131,23 +159,11 @@ def main():
     np.savez("given/d.npz", x=rng.standard_normal((48, 6)).astype("f4"), y=rng.integers(0, 3, 48))
     for more in (["model.json", *FIT, *ONE, "--output", "start.keras"], ["start.keras", *FIT[:10], *ONE, "--checkpoint-dir", "begun"]):
         subprocess.run([ARTEL, "fit", *more, "--verbose", "0"], cwd="given", check=True)
-    faults, cases = [], 0
-    for name in sys.argv[1:] or COMMANDS:
-        code, errors, whole = run(name, "")
-        assert code == 0 and None not in whole, (name, code, errors)
-        assert run(name, "")[2] == whole, f"{name}: two runs differ"
-        counts = {}
-        for line in pathlib.Path("counts").read_text().split():
-            kind, number = line.split("=")
-            counts[kind] = max(counts.get(kind, 0), int(number))
-        for kind, step in COMMANDS[name][2].items():
-            assert (counts[kind] == 0) == (step == 0), f"{name}: {counts[kind]} calls of {kind}"
-            for n in range(1, counts[kind] + 1, 1 if LONG else max(step, 1)):
-                wrong = judge(name, f"{kind}:{n}", run(name, f"{kind}:{n}"), whole)
-                cases += 1
-                if wrong:
-                    faults.append(f"{name}, {kind} {n} of {counts[kind]}: {wrong}")
-    print(f"{cases} faults")
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        cases = [case for some in pool.map(lambda name: in_a_place(cases_of, name), sys.argv[1:] or COMMANDS) for case in some]
+        wrong = list(pool.map(lambda case: in_a_place(judge, case[0], case[1], case[3]), cases))
+    print(f"{len(cases)} faults")
+    faults = [f"{name}, {fault} of {count}: {what}" for (name, fault, count, _), what in zip(cases, wrong) if what]
     if faults:
         sys.exit("\n".join(faults))
 
