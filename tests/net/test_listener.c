@@ -23,7 +23,7 @@
 #include "net/help_sites.h"
 #include "support/certificates.h"
 
-#define LONG_NS INT64_C(600000000000) /* longer than any wait of these tests: what ends before has not waited for it */
+#define LONG_NS INT64_C(600000000000) /* longer than any wait here: what ends before has not waited for it */
 
 enum {
     CALLERS = 48 /* more than may be in their handshake */
