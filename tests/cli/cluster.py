@@ -17,7 +17,8 @@ from oracle import ARTEL, artel, clean_environment
 from started import STARTED
 
 PIPE = 4096  # bytes: a run is at most some sixty steps ahead of the test
-PACE = 200  # steps a second that read_until lets pass
+PACE = 200  # steps a second that read_until lets pass, at first
+AHEAD = 100  # steps that a task may be ahead of its reader, the pipe full
 
 HELD = []  # sockets of the ports given out
 
@@ -77,11 +78,15 @@ class Patience:
 
 class Task:
     """One process; its events come through a small pipe, so that it waits when the test does not read. `prefix`: words before
-    the command. `heed`: is shown each line of standard error, and keeps those for which it says true."""
+    the command. `heed`: is shown each line of standard error, and keeps those for which it says true. `full`: the pipe is, from the start.
+    `whole`: the steps of a run that ends by itself."""
 
-    def __init__(self, args, env, prefix=(), program=ARTEL, heed=lambda line: False):
+    def __init__(self, args, env, prefix=(), program=ARTEL, heed=lambda line: False, full=False):
         read, write = os.pipe()
         fcntl.fcntl(write, 1031, PIPE)  # F_SETPIPE_SZ
+        if full:
+            os.write(write, bytes(PIPE))
+        self.whole = None
         self.process = subprocess.Popen([*prefix, program, *[str(a) for a in args]], stdout=write, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
                                         env=clean_environment(env))
         STARTED.append(self.process)
@@ -101,12 +106,14 @@ class Task:
         return False
 
     def read_until(self, condition, limit=60):
-        """Reads on, so that the run goes on, until it has come true; whether it has in time. So slowly that the run is not over before."""
+        """Reads on, so that the run goes on, until it has come true; whether it has in time. The nearer the end of the run, the slower: on no
+        machine is it over before."""
         patience = Patience(limit)
         while not condition():
             if patience.over() or not self.until_step(0):
                 return condition()
-            time.sleep(1 / PACE)
+            left = max(0.1, 1 - (json.loads(self.lines[-1])["step"] + AHEAD) / self.whole) if self.whole else 1
+            time.sleep(1 / PACE / left**3)
         return True
 
     def last_step(self):
@@ -164,13 +171,15 @@ def await_listening(processes):
 class Cluster:
     """`arguments(rank)` of `artel`, for each worker. `absent` ones begin later (`begin`); `last`: one that begins when the others can be
     connected to, so that all hear of what is wrong with it, whoever is slow; `prefix`: words, or a function of the rank that gives them;
-    `programs`: other ones by rank."""
+    `programs`: other ones by rank; `full`: ranks that can print nothing until the test reads."""
 
-    def __init__(self, count, arguments, environment=None, chief=False, absent=(), last=None, prefix=(), programs=None):
+    full = ()
+
+    def __init__(self, count, arguments, environment=None, chief=False, absent=(), last=None, prefix=(), programs=None, full=()):
         ports = free_ports(count)
         addresses = ["127.0.0.1:%d" % p for p in ports]
         jobs = {"chief": addresses[:1], "worker": addresses[1:]} if chief else {"worker": addresses}
-        self.addresses, self.tasks, self.start = addresses, {}, {}
+        self.addresses, self.tasks, self.start, self.full = addresses, {}, {}, full
         for r in range(count):
             task = {"type": "chief", "index": 0} if chief and r == 0 else {"type": "worker", "index": r - chief}
             env = environment(r, ports) if environment else {"TF_CONFIG": json.dumps({"cluster": jobs, "task": task})}
@@ -186,7 +195,7 @@ class Cluster:
             self.begin(last)
 
     def begin(self, rank):
-        self.tasks[rank] = Task(*self.start[rank])
+        self.tasks[rank] = Task(*self.start[rank], full=rank in self.full)
 
     def finish(self, limit=60):
         """Exit codes by rank."""

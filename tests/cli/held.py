@@ -139,7 +139,7 @@ def run_rows(rows):
         print("left out: %s (%s)" % (", ".join(r.name for r in rows if r not in kept), reason))
     if not kept:
         sys.exit(77)
-    table(kept, cleaning(run_row), [])
+    table(kept, cleaning(run_row), [], at_once=3)
 
 
 def run_row(row, index, folder, keras_only):

@@ -459,4 +459,4 @@ def case(row, index, folder, keras_only):
 
 if __name__ == "__main__":
     table([Row("DS1 bits", bits), Row("DS1 DS3 kills", kills), Row("stopped", stopped), Row("DS5 two jobs", two_jobs), Row("DS2 policies", policies),
-           Row("DS4 consumers", consumers), Row("DS7 estimate", estimate), Row("stages where read", stages_where_read), Row("texts", texts), Row("certificates", certificates), Row("refusals", refusals)], cleaning(case), [])
+           Row("DS4 consumers", consumers), Row("DS7 estimate", estimate), Row("stages where read", stages_where_read), Row("texts", texts), Row("certificates", certificates), Row("refusals", refusals)], cleaning(case), [], at_once=3)

@@ -15,6 +15,7 @@ JOINS, STEPS = (200, 10000) if LONG else (12, 1000)
 ROWS, BATCH = 8000, 8  # long epochs: of each, values for the history are kept
 STEPS_PER_EPOCH = 950
 ROOM = 512 << 10  # bytes that the allocator may add after the first quarter
+LIMIT = 300  # seconds for what takes one; a guard against hanging
 PER_EPOCH = 8 * STEPS_PER_EPOCH + 2000  # the times of steps, up to a limit, for their median; the history, and copies of it
 
 
@@ -39,12 +40,12 @@ def run(row, index, folder, keras_only):
     name = "worker:%d" % watched
     pid = job.tasks()[name]
     try:
-        if not job.pass_time(20, re.compile(r'"why": "the job begins"')):
+        if not job.pass_time(LIMIT, re.compile(r'"why": "the job begins"')):
             raise Failure("the job does not begin: " + job.said())
         seen, joined = [], re.compile(r'"joined": \["worker %d' % row.neighbour)
         while len(seen) < JOINS or epochs(job, watched) * STEPS_PER_EPOCH < STEPS:
             os.kill(job.tasks()["worker:%d" % row.neighbour], 9)
-            if not job.pass_time(20, joined):
+            if not job.pass_time(LIMIT, joined):
                 raise Failure("worker %d does not join again: %s" % (row.neighbour, job.said()[-2000:]))
             job.pass_time(0.1)
             seen.append((*watch(pid), epochs(job, watched)))
@@ -62,4 +63,4 @@ def epochs(job, index):
 
 
 if __name__ == "__main__":
-    table([Row("upper", 1), Row("lower", 0)], run, ["joins", "KB more"])
+    table([Row("upper", 1), Row("lower", 0)], run, ["joins", "KB more"], at_once=2)

@@ -147,8 +147,8 @@ def strangers(scene):
         run.until(lambda: len(refusals(run.tasks[0], fault)) > before, "a line about " + what, 4)
         line = refusals(run.tasks[0], fault)[-1]
         expect(scene.hosts.address(2) + ":" in line, what + ": no address in", line)
-    said = run.tasks[0].err().splitlines()
-    expect(len(said) == len(attempts) and not run.tasks[1].err().strip(), "a line each is enough:", *run.said())
+    said = [[line for line in t.err().splitlines() if "waiting for" not in line] for t in run.tasks.values()]  # for one whose start was slow
+    expect([len(lines) for lines in said] == [len(attempts), 0], "a line each is enough:", *run.said())
     run.goes_on(0)
     run.ends_well()
 
@@ -184,7 +184,7 @@ def flooded(scene):
     knocking = wire.in_space(stranger.space, knock)
     most = max(p[0] for p in peaks) - files
     grown = max(p[1] for p in peaks) - bytes_
-    expect(run.steps(0) > steps, "no step meanwhile", *run.said())
+    run.until(lambda: run.steps(0) > steps, "a step meanwhile")
     expect(most <= 256 + 8, "%d files were open beside the run's own" % most)
     expect(grown <= 32 << 20, "memory grew by %d MB" % (grown >> 20))
     run.until(lambda: count() <= files + 2, "the crowd is gone", 10)

@@ -268,6 +268,7 @@ def bad_output(scene):
 
 # ---------------------------------------------------------------- losses
 EPOCHS = ["--epochs", 40, "--batch-size", 16]
+STEPS = 40 * 25
 
 
 def undisturbed(scene, *more):
@@ -281,6 +282,8 @@ def started(scene, *more, count=3, patient=True):
     """A cluster in the midst of its run. `patient`: nobody is left out only because the machine is busy; who dies is missed at once."""
     args = [*EPOCHS, "--output", scene.path("out.keras"), "--history", scene.path("h.json"), "--json", *(["--suspect-after", "20s"] if patient else []), *more]
     cluster = scene.cluster(count, *args)
+    for task in cluster.tasks.values():
+        task.whole = STEPS
     expect(cluster.tasks[0].until_step(40), "no step:", cluster.tasks[0].err())
     return cluster
 
@@ -365,9 +368,10 @@ def borrowed(task):
 
 def lent(scene):
     """Long gradients are read where the other tasks have them, unless memory is not to be shared; the bits are the same."""
-    one = undisturbed(scene)
+    few = ["--epochs", 8]
+    one = undisturbed(scene, *few)
     for count, more, blocks in ((2, [], 1), (3, ["--replicas", 2], None), (3, ["--no-shared-memory"], 0)):
-        cluster = started(scene, *more, count=count)
+        cluster = started(scene, *few, *more, count=count)
         counts = [borrowed(t) for t in cluster.tasks.values()]
         expect(all(c == blocks if blocks is not None else c > 0 for c in counts), "blocks of other tasks:", counts, more)
         codes = cluster.finish(60)
@@ -379,7 +383,7 @@ def frozen(rank):
     """SIGSTOP: it is named and left behind; when it wakes it finds the job gone on, and joins again."""
 
     def check(scene):
-        one, cluster = undisturbed(scene, "--epochs", 400), started(scene, "--epochs", 400, patient=False)
+        one, cluster = undisturbed(scene), started(scene, patient=False)
         cluster.kill(rank, signal.SIGSTOP)
         other, heir = cluster.tasks[(rank + 1) % 3], cluster.tasks[0 if rank else 1]  # the run goes no further than what the heir's reader takes
         for task in cluster.tasks.values():
@@ -402,7 +406,7 @@ def left(rank):
     """SIGTERM to one: it leaves in order, the others go on."""
 
     def check(scene):
-        one, cluster = undisturbed(scene, "--epochs", 200), started(scene, "--epochs", 200)
+        one, cluster = undisturbed(scene), started(scene)
         cluster.lose(0 if rank else 1, rank, signal.SIGTERM)
         codes = cluster.finish(60)
         expect(codes == {r: 143 if r == rank else 0 for r in range(3)}, "exit codes", codes, cluster.tasks[rank].err())
@@ -414,7 +418,7 @@ def left(rank):
 
 def rejoined(scene):
     """A task that died is started again: it gets the state from the others' memory, and the job ends with all."""
-    one, cluster = undisturbed(scene, "--epochs", 2000), started(scene, "--epochs", 2000)
+    one, cluster = undisturbed(scene), started(scene)
     cluster.lose(0, 1, again=True)
     codes = cluster.finish(90)
     expect(set(codes.values()) == {0}, "exit codes", codes)
@@ -446,10 +450,10 @@ def passes(scene):
 
 def passes_written(scene):
     """What evaluate and predict find is written while all hold it: by the next task when one cannot, and nobody claims success when none can."""
-    rows = save_arrays(scene.row.model, scene.path("many.npz"), 200000)  # seconds for two tasks: the first one is not over when it is killed
+    rows = save_arrays(scene.row.model, scene.path("many.npz"), 20000)
     more = ["--data", rows, "--batch-size", 8, "--threads", 1, "--strategy", "multi-worker"]
     one = artel("evaluate", scene.model, "--data", rows, "--batch-size", 8, "--threads", 1, "--json")
-    cluster = Cluster(2, lambda r: ["evaluate", scene.model, *more, "--json"])
+    cluster = Cluster(2, lambda r: ["evaluate", scene.model, *more, "--json"], full=[0])  # it is not over when it is killed: it cannot print
     expect(cluster.begun(1), "over before it was seen:", cluster.tasks[1].err())
     cluster.kill(0)
     codes = cluster.finish(60)
@@ -480,10 +484,10 @@ def stopped(rank):
     """--on-preempt save: all save the same step and end; the same command then goes on to the bits of an undisturbed run."""
 
     def check(scene):
-        epochs = ["--epochs", 200]  # not over before all have saved
-        one, more = undisturbed(scene, *epochs), [*epochs, "--checkpoint-dir", scene.path("ckpt"), "--save-every", "1000epochs", "--on-preempt", "save"]
+        one, more = undisturbed(scene), ["--checkpoint-dir", scene.path("ckpt"), "--save-every", "1000epochs", "--on-preempt", "save"]
         cluster = started(scene, *more)
         cluster.kill(rank, signal.SIGTERM)
+        cluster.tasks[0].read_until(lambda: all(t.process.poll() is not None for t in cluster.tasks.values()))
         scene.all_end(cluster, 143, 20, "stopped on request")
         expect(not os.path.exists(scene.path("out.keras")), "there is an output already")
         args = [*EPOCHS, "--output", scene.path("out.keras"), "--history", scene.path("h.json"), *more]
@@ -524,7 +528,7 @@ def checkpoint_of_each_kind(scene):
     out, args = scene.path("out.keras"), ["--epochs", 6, "--batch-size", 16, "--output", scene.path("out.keras")]
     expect(artel(*scene.fit(*args)).rc == 0, "one process")
     one = digest(out)
-    directory = lambda name: ["--checkpoint-dir", scene.path(name), "--save-every", "1steps", "--keep", 200]
+    directory = lambda name, every=1: ["--checkpoint-dir", scene.path(name), "--save-every", "%dsteps" % every, "--keep", 200]
     expect(artel(*scene.fit(*args, *directory("on-the-way"))).rc == 0, "one process with checkpoints")
     stopped = scene.cluster(1, *args, "--json", *directory("requested"))
     expect(stopped.tasks[0].until_step(30), "no step 30:", stopped.tasks[0].err())
@@ -536,7 +540,7 @@ def checkpoint_of_each_kind(scene):
             shutil.rmtree(scene.path(name), ignore_errors=True)
         for kind, name, s in (("requested", "ck0", step), ("on-the-way", "ck1", step + ahead)):
             shutil.copytree(os.path.join(scene.path(kind), "ckpt-%d" % s), os.path.join(scene.path(name), "ckpt-%d" % s))
-        cluster = scene.cluster(2, *args, each=lambda r: directory("ck%d" % r))
+        cluster = scene.cluster(2, *args, each=lambda r: directory("ck%d" % r, 1000))
         scene.all_end(cluster, 0, 60, "continuing from")
         expect(digest(out) == one, "another digest, step %d and %d" % (step, step + ahead))
 
@@ -595,4 +599,4 @@ def run(row, index, folder, keras_only):
 
 
 if __name__ == "__main__":
-    table(TABLE, cleaning(run), [])
+    table(TABLE, cleaning(run), [], at_once=2)

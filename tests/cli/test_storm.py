@@ -156,4 +156,4 @@ BLOWS = int(os.environ.get("ARTEL_STORM_BLOWS") or (500 if LONG else 30))
 TABLE = [Row("launched", storm(launched, 1000, BLOWS // 2)), Row("by-hand", storm(by_hand, 5000, BLOWS // 2))]
 
 if __name__ == "__main__":
-    table(TABLE, lambda row, index, folder, _: row.check(Truth(folder)), ["runs", "blows"])
+    table(TABLE, lambda row, index, folder, _: row.check(Truth(folder)), ["runs", "blows"], at_once=2)

@@ -13,11 +13,13 @@ side. Arguments of a test file: `-k TEXT` only rows whose name holds TEXT (repea
 names the rows.
 """
 
+import concurrent.futures
 import dataclasses
 import gc
 import hashlib
 import io
 import json
+import multiprocessing
 import os
 import pickle
 import shutil
@@ -567,10 +569,39 @@ def scratch():
     return tempfile.mkdtemp(prefix="artel-oracle-")
 
 
-def table(rows, run, columns, needs_artel=True, every=1):
+def attempt(index):
+    """Tries a row of the table that runs: its cells, "ok" or what is wrong, and seconds."""
+    rows, run, columns, home, keras_only = attempt.table
+    folder, t = os.path.join(home, str(index)), time.monotonic()
+    os.mkdir(folder)
+    try:
+        cells, word = run(rows[index], index, folder, keras_only), "ok"
+    except Failure as why:
+        cells, word = [""] * len(columns), "FAILED: %s" % why
+    except Exception as why:  # a defect of the row or of what it read
+        cells, word = [""] * len(columns), "FAILED: %s: %s" % (type(why).__name__, str(why).strip()[:600])
+    if not os.environ.get("ARTEL_KEEP"):
+        shutil.rmtree(folder, ignore_errors=True)
+    sys.stdout.flush()
+    return cells, word, time.monotonic() - t
+
+
+def attempts(indices, at_once):
+    """Of each row in its order; `at_once` of them at a time, in processes forked before TensorFlow does anything."""
+    if at_once == 1 or len(indices) == 1:
+        yield from map(attempt, indices)
+        return
+    if "cli" in sys.modules:  # whose models are Keras'
+        keras_module()
+    with concurrent.futures.ProcessPoolExecutor(at_once, multiprocessing.get_context("fork")) as pool:
+        yield from pool.map(attempt, indices)
+
+
+def table(rows, run, columns, needs_artel=True, every=1, at_once=1):
     """Runs `run(row, index, folder)` for every row, prints one line each, and exits 0 only if all pass.
 
-    `every`: the short form takes every so-manyth row (an odd number: optimizers take turns); such a file has a long form.
+    `every`: the short form takes every so-manyth row (an odd number: optimizers take turns); such a file has a long form. `at_once`: so many
+    rows at a time, where they wait more than they compute.
     """
     only, keras_only = options(sys.argv[1:])
     if only is None:
@@ -582,31 +613,20 @@ def table(rows, run, columns, needs_artel=True, every=1):
     if needs_artel and not keras_only and not os.access(ARTEL, os.X_OK):
         sys.exit("artel is not at %s: build it, or set ARTEL" % ARTEL)
     width = max(len(n) for n in names)
-    print(" ".join(["%-*s" % (width, "case")] + ["%9s" % c for c in columns] + ["    s", "result"]))
-    home, failed, count, begin = scratch(), [], 0, time.monotonic()
-    for index, row in enumerate(rows):
-        if not any(text in row.name for text in only) if only else not LONG and index % every:
-            continue
-        folder = os.path.join(home, str(index))
-        os.mkdir(folder)
-        count, t = count + 1, time.monotonic()
-        try:
-            cells, word = run(row, index, folder, keras_only), "ok"
-        except Failure as why:
-            cells, word = [""] * len(columns), "FAILED: %s" % why
-        except Exception as why:  # a defect of the row or of what it read
-            cells, word = [""] * len(columns), "FAILED: %s: %s" % (type(why).__name__, str(why).strip()[:600])
+    print(" ".join(["%-*s" % (width, "case")] + ["%9s" % c for c in columns] + ["    s", "result"]), flush=True)
+    home, failed, begin = scratch(), [], time.monotonic()
+    chosen = [i for i, row in enumerate(rows) if (any(text in row.name for text in only) if only else LONG or i % every == 0)]
+    attempt.table = rows, run, columns, home, keras_only
+    for index, (cells, word, seconds) in zip(chosen, attempts(chosen, at_once)):
         if word != "ok":
-            failed.append("%s: %s" % (row.name, word))
-        print(" ".join(["%-*s" % (width, row.name)] + ["%9s" % c for c in cells] + ["%5.1f" % (time.monotonic() - t), word]), flush=True)
-        if not os.environ.get("ARTEL_KEEP"):
-            shutil.rmtree(folder, ignore_errors=True)
+            failed.append("%s: %s" % (rows[index].name, word))
+        print(" ".join(["%-*s" % (width, rows[index].name)] + ["%9s" % c for c in cells] + ["%5.1f" % seconds, word]), flush=True)
     if os.environ.get("ARTEL_KEEP"):
         print("scratch folder: %s" % home)
     else:
         shutil.rmtree(home, ignore_errors=True)
-    print("\n".join(["%d cases, %d failed, %.0f s" % (count, len(failed), time.monotonic() - begin)] + failed))
-    sys.exit(1 if failed or not count else 0)
+    print("\n".join(["%d cases, %d failed, %.0f s" % (len(chosen), len(failed), time.monotonic() - begin)] + failed))
+    sys.exit(1 if failed or not chosen else 0)
 
 
 def run_case(case, index, folder, keras_only):
