@@ -408,4 +408,4 @@ def run(row, index, folder, keras_only):
 
 
 if __name__ == "__main__":
-    table(ROWS, cleaning(run), ["stops", "steps"])
+    table(ROWS, cleaning(run), ["stops", "steps"], at_once=2)

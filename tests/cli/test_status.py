@@ -150,4 +150,4 @@ def run(row, index, folder, keras_only):
 
 
 if __name__ == "__main__":
-    table(TABLE, cleaning(run), [])
+    table(TABLE, cleaning(run), [], at_once=2)

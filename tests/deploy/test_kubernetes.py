@@ -199,8 +199,8 @@ def train(pods, folder):
         f.write("127.0.0.1 localhost\n" + "".join("127.0.7.%d %s\n" % (i + 1, p.host) for i, p in enumerate(pods)))
     save(MODELS["mlp"], os.path.join(folder, "model.keras"))
     save_arrays("mlp", os.path.join(folder, "train.npz"))
-    args = [a.replace("/work/", folder + "/") for a in pods[0].container["args"]] + ["--threads", "1", "--verbose", "0"]
-    args[args.index("--epochs") + 1] = "1000000"  # not over before all have been asked how they are
+    args = [a.replace("/work/", folder + "/") for a in pods[0].container["args"]] + ["--threads", "1", "--verbose", "0", "--json"]
+    args[args.index("--epochs") + 1] = "1000000"  # not over before all have been asked how they are, and held back by a pipe that nobody reads
     running = [start(p, i, folder, args) for i, p in enumerate(pods)]
     try:
         for i, pod in enumerate(pods):

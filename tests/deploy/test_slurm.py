@@ -240,6 +240,6 @@ if __name__ == "__main__":
     os.mkdir(place)
     slurm = Slurm(place)
     try:
-        table(TABLE, check, [])
+        table(TABLE, check, [], at_once=4)
     finally:
         slurm.stop()
