@@ -21,9 +21,12 @@ static void start_variables(artel_strategy *s)
         const uint8_t *at = o->restored;
         for (int i = 0; i < o->slots.file_count; i++) {
             int slot = o->slots.file_order[i];
+            int source = artel__optimizer_slot_source(&o->rule, &o->slots, slot);
             double start = artel__optimizer_slot_start(&o->rule, &o->slots, slot);
             if (at)
                 artel__state_store(state, slot, at);
+            else if (source >= 0)
+                artel__state_assign(state, slot, source);
             else if (start != 0)
                 artel__state_fill(state, slot, start);
             if (at) at += artel__variable_bytes(&s->variables.item[slot]);
