@@ -95,6 +95,13 @@ artel_function *artel__closure_function(const artel_strategy *strategy, uint32_t
 int artel__update_parts(const artel__update *update, const artel__owned_piece *piece, size_t bytes[3]);
 /* The next piece of a variable, from number *piece on, that is in the part; NULL: there is none. */
 const artel__owned_piece *artel__closure_piece(const artel_strategy *strategy, int variable, int part, int *piece);
+static inline size_t artel__span_bytes(const artel__span *span)
+{
+    return (size_t)(span->end - span->first) * sizeof(float);
+}
+/* The same of what a function reads of its read number `read`: *out of the piece (spans.c). Of a table all of it. */
+const artel__owned_piece *artel__closure_read(const artel_function *function, int read, int part, int *piece,
+                                              artel__span *out);
 /* Rows of tables that a function reads of a part, and those that it writes, by the numbers of reads' tables and of
  * updates (tables.c). They follow what is whole in messages. */
 typedef struct artel__row_lists {

@@ -215,5 +215,6 @@ artel_status artel__elsewhere_finish(artel_function *f)
         f->read[f->reads++] = v;
         if (is_written(graph, v)) ARTEL_TRY(add_statistic(f, &f->update[f->updates++], v));
     }
-    return artel__tables_find(f);
+    ARTEL_TRY(artel__tables_find(f));
+    return artel__spans_find(f);
 }

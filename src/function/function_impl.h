@@ -137,6 +137,11 @@ typedef struct artel__owned_piece {
     bool whole;
 } artel__owned_piece;
 
+/* Elements [first, end) of a variable, in the order of memory. */
+typedef struct artel__span {
+    int64_t first, end;
+} artel__span;
+
 struct artel_worker_data {
     artel_strategy *strategy;
     artel_worker_data_options options;
@@ -301,7 +306,8 @@ struct artel_function {
     int64_t first_row; /* what messages call the first row of a run */
     artel__update *update;
     int updates;
-    int *read, reads; /* variables that a run reads */
+    int *read, reads;  /* variables that a run reads */
+    artel__span *span; /* by read: what of it */
     artel__tables tables;
     artel_function *next;
 };
@@ -395,6 +401,7 @@ artel_status artel__elsewhere_place(artel_strategy *strategy);
 /* tables.c: the tables of a function, once it knows what it reads and is sealed; memory to look them up with, made by
  * who needs it and given up with the function. run.c: looks up what a run of these arguments reads of them. */
 artel_status artel__tables_find(artel_function *function);
+artel_status artel__spans_find(artel_function *function); /* spans.c: what of each variable, then */
 artel_status artel__tables_open(artel_function *function);
 void artel__tables_close(artel_function *function);
 artel_status artel__function_look(artel_function *function, const artel_array *in, int64_t rows);

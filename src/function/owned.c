@@ -157,13 +157,15 @@ artel_status artel__owned_apply(artel__owned_part *o, unsigned op, const artel__
 static int list_values(artel__owned_part *o, const artel_function *f, uint8_t **to)
 {
     const artel__owned_piece *p;
+    artel__span of;
     int count = 0;
     for (int k = 0; k < f->reads; k++) {
         if (f->tables.of[k] >= 0) continue;
-        for (int at = 0; (p = artel__closure_piece(o->strategy, f->read[k], o->number, &at)) != NULL;) {
-            memcpy(*to, artel__book_piece(o->book, p), bytes_of(p));
-            o->piece[count++] = (artel__net_piece){*to, bytes_of(p)};
-            *to += artel__net_padded(bytes_of(p));
+        for (int at = 0; (p = artel__closure_read(f, k, o->number, &at, &of)) != NULL;) {
+            size_t bytes = artel__span_bytes(&of);
+            memcpy(*to, artel__book_piece(o->book, p) + (of.first - p->first), bytes);
+            o->piece[count++] = (artel__net_piece){*to, bytes};
+            *to += artel__net_padded(bytes);
         }
     }
     return count;
@@ -171,12 +173,12 @@ static int list_values(artel__owned_part *o, const artel_function *f, uint8_t **
 
 static size_t values_bytes(const artel__owned_part *o, const artel_function *f)
 {
-    const artel__owned_piece *p;
+    artel__span of;
     size_t bytes = 0;
     for (int k = 0; k < f->reads; k++) {
         if (f->tables.of[k] >= 0) continue;
-        for (int at = 0; (p = artel__closure_piece(o->strategy, f->read[k], o->number, &at)) != NULL;)
-            bytes += artel__net_padded(bytes_of(p));
+        for (int at = 0; artel__closure_read(f, k, o->number, &at, &of) != NULL;)
+            bytes += artel__net_padded(artel__span_bytes(&of));
     }
     return bytes;
 }

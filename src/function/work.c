@@ -46,9 +46,14 @@ static bool concerns(const artel_strategy *s, const artel_function *f, bool writ
         int at = 0;
         if (artel__closure_piece(s, o->variable[i]->index, server, &at)) return true;
     }
-    for (int k = 0; k < (writes ? f->updates : f->reads); k++) {
+    for (int k = 0; writes && k < f->updates; k++) {
         int at = 0;
-        if (artel__closure_piece(s, writes ? f->update[k].variable : f->read[k], server, &at)) return true;
+        if (artel__closure_piece(s, f->update[k].variable, server, &at)) return true;
+    }
+    for (int k = 0; !writes && k < f->reads; k++) {
+        artel__span of;
+        int at = 0;
+        if (artel__closure_read(f, k, server, &at, &of)) return true;
     }
     return false;
 }
@@ -131,14 +136,13 @@ static artel_status call_server(worker *w, const artel_function *f, const artel_
 static artel_status take_values(worker *w, const artel_function *f, int server, artel__slot_at *from)
 {
     artel_strategy *s = w->strategy;
-    const artel__owned_piece *p;
+    artel__span of;
     for (int k = 0; k < f->reads; k++) {
         if (f->tables.of[k] >= 0) continue;
-        for (int at = 0; (p = artel__closure_piece(s, f->read[k], server, &at)) != NULL;) {
-            size_t bytes = (size_t)p->count * sizeof(float);
-            const void *data = artel__slot_next(&w->call[server], from, bytes);
+        for (int at = 0; artel__closure_read(f, k, server, &at, &of) != NULL;) {
+            const void *data = artel__slot_next(&w->call[server], from, artel__span_bytes(&of));
             if (!data) return artel__closure_misfit(s->ctx, "a server");
-            memcpy((float *)artel__state_lend(s->state[0], p->variable) + p->first, data, bytes);
+            memcpy((float *)artel__state_lend(s->state[0], f->read[k]) + of.first, data, artel__span_bytes(&of));
         }
     }
     return ARTEL_OK;
