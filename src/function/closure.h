@@ -18,7 +18,9 @@
 
 enum {
     ARTEL__MOST_IN_FLIGHT = 64, /* closures that a worker has at a time */
-    ARTEL__MOST_MEMBERS = 256
+    ARTEL__MOST_MEMBERS = 256,
+    ARTEL__CLOSURES_APART = 1 << 26, /* numbers from the oldest closure that is out on: none beyond is dealt out */
+    ARTEL__CLOSURES_KNOWN = 1 << 16  /* that are done everywhere, before a part forgets them together */
 };
 
 /* Values are part of the wire format. Of calls about a part its number is in the lowest 8 bits of b; above them, of

@@ -60,7 +60,8 @@ size_t artel__closure_most(const artel_strategy *s)
         size_t bytes = function_bytes(f);
         if (bytes > most) most = bytes;
     }
-    size_t bits = (size_t)1 << 26; /* of closures that a part has (owned.c) */
+    size_t bits = (ARTEL__CLOSURES_APART + ARTEL__CLOSURES_KNOWN) / 4 + 4096; /* of closures that a part has: twice
+                                                                                 what is wanted (ps/applied.c) */
     return s->variables.bytes * (ARTEL__APPLY_SLOTS + 3) + padding + most + bits;
 }
 

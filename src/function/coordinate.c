@@ -114,7 +114,7 @@ static bool has_work(artel__driver *d)
 {
     artel__driver_client *who;
     pthread_mutex_lock(&d->c->mutex);
-    bool command = d->c->command != ARTEL__COMMAND_NONE, closures = d->c->waiting.first != NULL;
+    bool command = d->c->command != ARTEL__COMMAND_NONE, closures = artel__deal_may(d->c);
     pthread_mutex_unlock(&d->c->mutex);
     return command || (closures && artel__deal_next(d, &who)) || is_closing(d->c);
 }

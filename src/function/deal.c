@@ -164,11 +164,17 @@ artel__driver_held *artel__deal_next(const artel__driver *d, artel__driver_clien
     return best;
 }
 
+bool artel__deal_may(const artel_coordinator *c)
+{
+    const artel__closure *next = c->waiting.first, *oldest = c->running.first;
+    return next && (!oldest || next->number < oldest->number + ARTEL__CLOSURES_APART);
+}
+
 /* Takes the next closure from the queue, for that worker; *floor: all before that number are done. */
 static artel__closure *take_next(artel_coordinator *c, int worker, uint64_t *floor)
 {
     pthread_mutex_lock(&c->mutex);
-    artel__closure *x = c->waiting.first;
+    artel__closure *x = artel__deal_may(c) ? c->waiting.first : NULL;
     if (x) {
         artel__closure_remove(&c->waiting, x);
         if (x->dealt) c->metrics.again++;

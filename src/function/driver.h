@@ -51,6 +51,8 @@ artel_status artel__driver_command(artel__driver *driver);
 
 /* deal.c. Gives waiting closures to workers that ask. */
 artel_status artel__deal(artel__driver *driver);
+/* Whether the next one may go: servers know closures by bits from the oldest on that is out. With the mutex held. */
+bool artel__deal_may(const artel_coordinator *coordinator);
 /* Takes what a worker has sent; *did: there was something. */
 artel_status artel__deal_look(artel__driver *driver, artel__driver_client *who, bool *did);
 /* Of the workers that ask, the one that has the fewest closures; of equal ones who has waited longest. NULL: nobody

@@ -4,11 +4,6 @@
 
 #include <string.h>
 
-enum {
-    FORGET =
-        1 << 16 /* closures that are done everywhere and still known by number, before they are forgotten together */
-};
-
 static size_t bytes_of(const artel__owned_piece *piece)
 {
     return (size_t)piece->count * sizeof(float);
@@ -102,7 +97,7 @@ static bool take_updates(artel__owned_part *o, const artel__lane_head *in, const
 {
     const artel_function *f = artel__closure_function(o->strategy, in->part);
     artel__slot_at at = {0, 0};
-    bool fits = f && in->a <= in->item && in->item - o->applied.base <= (uint64_t)1 << 32; /* itself it is not done */
+    bool fits = f && in->a <= in->item && in->item - in->a < ARTEL__CLOSURES_APART && in->item >= o->applied.base;
     for (int k = 0; fits && k < f->updates; k++)
         fits = f->update[k].rows || take_update(o, call, &at, &f->update[k], count);
     return fits && take_rows(o, f, call, &at, count) && at.offset == call->length;
@@ -129,7 +124,8 @@ artel_status artel__owned_put(artel__owned_part *o, unsigned op, const artel__la
 static artel_status apply_closure(artel__owned_part *o, const artel__lane_head *in, const artel__lane_slot *call)
 {
     const artel_function *f = artel__closure_function(o->strategy, in->part);
-    artel__applied_forget(&o->applied, in->a, FORGET); /* they have results: none of them is ever sent again */
+    artel__applied_forget(&o->applied, in->a,
+                          ARTEL__CLOSURES_KNOWN); /* they have results: none of them is ever sent again */
     ARTEL_TRY(artel__applied_add(o->strategy->ctx, &o->applied, in->item));
     ARTEL_TRY(artel__book_apply(o->book, f, in->rate));
     o->updates++;

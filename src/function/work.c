@@ -220,7 +220,8 @@ static artel_status take_inputs(worker *w, const ticket *t, const artel_function
     artel__slot_at at = {0, 0};
     artel_worker_data *data = in->b & 0xffffffff ? artel__worker_data_find(w->strategy, in->b & 0xffffffff) : NULL;
     int own = data ? data->options.arrays : 0, given = f->arguments - own;
-    if (given < 0 || (!data && in->b & 0xffffffff)) return artel__closure_misfit(w->strategy->ctx, "the chief");
+    bool fits = given >= 0 && (data || !(in->b & 0xffffffff)) && in->a <= (uint64_t)w->strategy->options.batch_size;
+    if (!fits) return artel__closure_misfit(w->strategy->ctx, "the chief");
     for (int i = 0; i < given; i++) {
         const artel__function_argument *a = &f->argument[i];
         artel_shape shape = {.rank = a->shape.rank + !a->shared, .dim = {(int64_t)in->a}};

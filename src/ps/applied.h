@@ -11,6 +11,7 @@ typedef struct artel__applied {
     size_t bytes;
 } artel__applied;
 
+/* Below the base always: who asks about such a number was answered before, or nobody waits for an answer any more. */
 bool artel__applied_has(const artel__applied *applied, uint64_t number);
 /* `number` is not below the base. */
 artel_status artel__applied_add(artel_context *ctx, artel__applied *applied, uint64_t number);

@@ -97,11 +97,26 @@ static bool drop_parts(server *s, const artel__service *service, int part, uint6
 
 /* -- operations -- */
 
+/* Items of the run. */
+static double count_items(const artel__fit *fit)
+{
+    return (double)fit->options.epochs * (double)fit->input.steps_per_epoch;
+}
+
+/* Numbers of a state that can be: a copy has no more updates since it was installed than there are items, by which
+ * items that may come are judged. */
+static bool is_possible(const artel__fit *fit, const artel__lane_head *in)
+{
+    uint64_t begun = in->flags & ARTEL__FLAG_COPY ? in->position : in->a, most = (uint64_t)1 << 62;
+    return in->a < most && in->item < most && begun <= in->a && (double)(in->a - begun) <= count_items(fit);
+}
+
 static artel_status install(server *s, const artel__service *service, artel__chain_client *c, artel__chain_call *at,
                             const artel__lane_head *in)
 {
     int number = (int)(in->part & 0xffff), parts = (int)(in->part >> 16);
-    if (parts < 1 || parts > ARTEL__MOST_SERVERS || number >= parts) return artel__served_misfit(s->fit);
+    if (parts < 1 || parts > ARTEL__MOST_SERVERS || number >= parts || !is_possible(s->fit, in))
+        return artel__served_misfit(s->fit);
     /* What is of a state that is not installed any more is void, and in the way of what takes its place. */
     bool gone = drop_parts(s, service, number, 0) && drop_parts(s, service, -1, in->install);
     if (!gone) return artel__served_misfit(s->fit);
@@ -190,8 +205,9 @@ static artel_status push(server *s, artel__served_part *p, const artel__service 
                          artel__chain_call *at, const artel__lane_head *in)
 {
     uint64_t before = (uint64_t)artel__store_iteration(p->store);
-    bool ready = p->pending == at;
-    if (!may_come(p, in->item)) return artel__served_misfit(p->fit);
+    bool ready = p->pending == at, some = service->some > 0;
+    if (!may_come(p, in->item) || (in->b > 0) != some || in->b > (uint64_t)service->some)
+        return artel__served_misfit(p->fit);
     bool fresh = !artel__applied_has(&p->applied, in->item);
     artel__lane_head out = {.op = in->op, .flags = fresh ? ARTEL__ANSWER_OK : ARTEL__ANSWER_ALREADY, .item = in->item};
     bool waits = !artel__chain_may_tell(&p->chain, s->client, most_calls(service)) ||
@@ -408,7 +424,7 @@ static artel_status look_around(server *s, const artel__service *service, size_t
  * was made for more (served.c). */
 static size_t most_bytes(const artel__fit *fit)
 {
-    double items = (double)fit->options.epochs * (double)fit->input.steps_per_epoch;
+    double items = count_items(fit);
     size_t bits = items < 1e15 ? (size_t)items / 4 : SIZE_MAX / 4;
     return fit->model->nn->variables->bytes * (ARTEL__APPLY_SLOTS + 4) + bits + (4 << 20);
 }

@@ -63,7 +63,8 @@ struct bench {
     pthread_mutex_t mutex;
     double loss[STEPS * EPOCHS + 1], checked[EPOCHS + 1]; /* of steps, from 1; of validation, by epoch */
     bool stopped;
-    bool named; /* who has asked for no batch */
+    bool named;     /* who has asked for no batch */
+    char said[128]; /* of an epoch: shares that came too late */
 };
 
 /* -- tasks that run -- */
@@ -82,6 +83,7 @@ static void note_log(void *user, artel_log_level level, const char *text)
     (void)level;
     pthread_mutex_lock(&b->mutex);
     if (strstr(text, "waiting for task 1, which has asked for no batch for ")) b->named = true;
+    if (strstr(text, "gradients of workers came too late")) snprintf(b->said, sizeof b->said, "%s", text);
     pthread_mutex_unlock(&b->mutex);
 }
 
@@ -365,6 +367,60 @@ static void a_share_counts_once(void **state)
     close_bench(b);
 }
 
+/* What a worker has made of a share that no part has taken. */
+static void give_late(bench *b, int worker, given *g, double value)
+{
+    const artel__tally *tally = &b->role[b->chief].fit.tally;
+    int count = ARTEL__RESULT_VALUES + artel__tally_values(tally);
+    artel__net_piece piece = {g->values, (size_t)count * sizeof *g->values};
+    const artel__lane_head head = {.op = ARTEL__SERVE_RESULT,
+                                   .install = g->state,
+                                   .item = g->item.number,
+                                   .position = (uint64_t)g->item.serial,
+                                   .a = (uint64_t)g->item.mode,
+                                   .b = 1};
+    for (int i = 0; i < count; i++) g->values[i] = value;
+    g->call = (artel__lane_slot){.room = 0};
+    assert_int_equal(artel__lane_call(&b->lane[worker], &g->call, &head, &piece, 1, 0), ARTEL_OK);
+}
+
+/* sync:2 of three workers, of which one is too late in each step: its gradients change nothing, its losses are not
+ * among those of the step, and it is counted. */
+static void a_late_share_is_dropped_and_counted(void **state)
+{
+    enum {
+        LATE = 2
+    };
+    bench *b = open_bench(3, "sync:2", -1);
+    given g[3] = {{.over = false}};
+    artel__lane_slot sent;
+    (void)state;
+    for (int step = 0; step < STEPS; step++) {
+        for (int k = 0; k < 3 && step == 0; k++) ask(b, k, &g[k].call);
+        for (int k = 0; k < 3 && step == 0; k++) take(b, k, &g[k]);
+        for (int k = 0; k < LATE; k++) {
+            assert_true(g[k].item.number == (uint64_t)step && g[k].item.some == 2);
+            push(b, k, &sent, g[k].state, &g[k].item);
+            assert_int_equal(lane_hear(b->ctx, &b->to_server[k], &sent, NULL).flags, ARTEL__ANSWER_OK);
+            give(b, k, &g[k].call, g[k].state, &g[k].item, 1, g[k].values);
+        }
+        for (int k = 0; k < LATE; k++) take(b, k, &g[k]); /* the next step, or the first batch of validation */
+        assert_true(b->loss[step + 1] == 1);
+        if (step + 1 == STEPS) break; /* which of an epoch's last step comes too late, is counted in the next one */
+        push(b, LATE, &sent, g[LATE].state, &g[LATE].item);
+        assert_int_equal(lane_hear(b->ctx, &b->to_server[LATE], &sent, NULL).flags, ARTEL__ANSWER_ALREADY);
+        give_late(b, LATE, &g[LATE], 1000);
+        take(b, LATE, &g[LATE]);
+        assert_true(g[LATE].item.number == (uint64_t)step + 1);
+    }
+    assert_int_equal(g[0].item.mode, ARTEL__MODE_EVALUATE);
+    pthread_mutex_lock(&b->mutex);
+    assert_string_equal(b->said, "2 of 9 gradients of workers came too late and were dropped");
+    pthread_mutex_unlock(&b->mutex);
+    stop(b);
+    close_bench(b);
+}
+
 /* sync:3 of one worker: it makes all shares of a step, one after another. */
 static void one_makes_all_shares(void **state)
 {
@@ -521,11 +577,9 @@ static void an_item_has_the_servers_of_its_state(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_share_counts_once),
-        cmocka_unit_test(one_makes_all_shares),
-        cmocka_unit_test(a_result_counts_in_its_phase),
-        cmocka_unit_test(who_asks_for_nothing_is_named),
-        cmocka_unit_test(an_item_has_the_servers_of_its_state),
+        cmocka_unit_test(a_share_counts_once),           cmocka_unit_test(a_late_share_is_dropped_and_counted),
+        cmocka_unit_test(one_makes_all_shares),          cmocka_unit_test(a_result_counts_in_its_phase),
+        cmocka_unit_test(who_asks_for_nothing_is_named), cmocka_unit_test(an_item_has_the_servers_of_its_state),
     };
     return cmocka_run_group_tests_name("coordinate", tests, NULL, NULL);
 }

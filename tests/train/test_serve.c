@@ -99,6 +99,86 @@ static void what_fits_nothing_is_refused(void **state)
     }
 }
 
+/* A state whose numbers cannot be: the server would take items of any number then, and make room for all before them.
+ */
+static void a_state_of_impossible_numbers_is_refused(void **state)
+{
+    serve_bench *b = *state;
+    static const struct {
+        int from;
+        uint8_t flags;
+        uint64_t iteration, begun, item;
+    } odd[] = {{SERVE_OTHER, ARTEL__FLAG_COPY, 13, 0, 0}, /* the run has twelve items */
+               {SERVE_OTHER, ARTEL__FLAG_COPY, (uint64_t)1 << 40, 0, 0},
+               {SERVE_OTHER, ARTEL__FLAG_COPY, 0, 1, 0},
+               {SERVE_OTHER, ARTEL__FLAG_COPY, 0, UINT64_MAX, 0},
+               {SERVE_OTHER, ARTEL__FLAG_COPY, UINT64_MAX, UINT64_MAX, 0},
+               {SERVE_CHIEF, 0, UINT64_MAX, 0, 0},
+               {SERVE_CHIEF, 0, (uint64_t)1 << 62, 0, 0},
+               {SERVE_CHIEF, 0, 0, 0, UINT64_MAX}};
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        artel__lane_head head = serve_install;
+        if (!b->runs) serve_begin_generation(b);
+        head.flags = odd[i].flags;
+        head.a = odd[i].iteration;
+        head.position = odd[i].begun;
+        head.item = odd[i].item;
+        artel__operation_begin(b->fit.ctx);
+        assert_int_equal(serve_end_by(b, odd[i].from, head, serve_list(b, ARTEL__PART_STATE)), ARTEL_ERROR_INVALID);
+        assert_non_null(strstr(artel_context_error(b->fit.ctx)->what, "does not fit this part of the variables"));
+    }
+    serve_begin_generation(b);
+    artel__lane_head copy = serve_install; /* it may have all twelve */
+    copy.flags = ARTEL__FLAG_COPY;
+    copy.a = 112;
+    copy.position = 100;
+    assert_int_equal(serve_say(b, SERVE_OTHER, copy, serve_list(b, ARTEL__PART_STATE)).flags, ARTEL__ANSWER_OK);
+}
+
+/* An item is one from the first of the state on, of this epoch or, when its items have all been applied, of the next.
+ */
+static void items_of_the_state_alone_may_come(void **state)
+{
+    serve_bench *b = *state;
+    enum {
+        FIRST = 60,
+        ITEMS = SERVE_ROWS / SERVE_BATCH /* of an epoch */
+    };
+    static const uint64_t odd[] = {FIRST - 1, 0, FIRST + ITEMS + 1, (uint64_t)1 << 32, UINT64_MAX};
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        artel__lane_head install = serve_install;
+        if (!b->runs) serve_begin_generation(b);
+        install.item = FIRST;
+        assert_int_equal(serve_say(b, SERVE_CHIEF, install, serve_list(b, ARTEL__PART_STATE)).flags, ARTEL__ANSWER_OK);
+        assert_int_equal(serve_say(b, SERVE_CHIEF, serve_head_of_part, 0).flags, ARTEL__ANSWER_OK);
+        int count = serve_list(b, ARTEL__PART_UPDATE);
+        assert_int_equal(serve_say(b, SERVE_WORKER, serve_push_of(FIRST), count).position, 1);
+        artel__operation_begin(b->fit.ctx);
+        assert_int_equal(serve_end_by(b, SERVE_WORKER, serve_push_of(odd[i]), count), ARTEL_ERROR_INVALID);
+    }
+}
+
+/* In async there are no shares; in sync:2 nothing else, and none that more than two make. */
+static void a_step_has_the_shares_of_its_mode(void **state)
+{
+    serve_bench *b = *state;
+    for (int some = 0; some <= 2; some += 2) {
+        for (uint64_t shares = 0; shares <= 3; shares++) {
+            artel__lane_head push = serve_push_of(0);
+            if (shares == (uint64_t)some) continue;
+            if (!b->runs) serve_begin_generation(b);
+            serve_take_some(b, some);
+            serve_give_part(b, serve_head_of_part);
+            push.a = 1;
+            push.b = shares;
+            if (some && shares == 1) continue; /* of a batch of one row */
+            artel__operation_begin(b->fit.ctx);
+            assert_int_equal(serve_end_by(b, SERVE_WORKER, push, serve_list(b, ARTEL__PART_UPDATE)),
+                             ARTEL_ERROR_INVALID);
+        }
+    }
+}
+
 /* However often, and after a change of the members, too. */
 static void an_item_counts_once(void **state)
 {
@@ -171,6 +251,76 @@ static void a_share_is_made_again_of_the_variables_before(void **state)
         assert_false(serve_gives_zeros(b, 2));
         serve_change_generation(b);
     }
+}
+
+/* All that the part has, variables and slots. */
+static size_t fetch_state(serve_bench *b, uint8_t *out, size_t room)
+{
+    artel__lane_slot slot = {.room = 0};
+    artel__lane *lane = &b->lane[SERVE_CHIEF];
+    artel__lane_head head;
+    int count = serve_list(b, ARTEL__PART_STATE);
+    size_t bytes = 0;
+    artel__slot_at at = {0, 0};
+    serve_call(b, SERVE_CHIEF, &slot, (artel__lane_head){.op = ARTEL__SERVE_FETCH, .install = SERVE_INSTALLED}, 0);
+    lane_await(lane, &slot);
+    assert_int_equal(artel__lane_take(lane, &slot, &head), ARTEL_OK);
+    for (int i = 0; i < count; i++) {
+        const void *values = artel__slot_next(&slot, &at, b->entry[i].bytes);
+        assert_non_null(values);
+        assert_in_range(b->entry[i].bytes, 1, room - bytes);
+        memcpy(out + bytes, values, b->entry[i].bytes);
+        bytes += b->entry[i].bytes;
+    }
+    lane_hear(b->ctx, lane, &slot, NULL);
+    return bytes;
+}
+
+/* Share `share` of a step of two, of gradients that are all `value`; what the server says to it. */
+static unsigned push_share(serve_bench *b, uint64_t item, uint64_t share, float value)
+{
+    static float values[1 << 12];
+    artel__lane_head push = serve_push_of(item);
+    int count = serve_list(b, ARTEL__PART_UPDATE);
+    push.a = SERVE_BATCH / 3 | share << 32;
+    push.b = 2;
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) values[i] = value;
+    for (int i = 0; i < count; i++) {
+        assert_in_range(b->piece[i].bytes, 1, sizeof values);
+        b->piece[i].data = values;
+    }
+    return serve_say(b, SERVE_WORKER, push, count).flags;
+}
+
+/* sync:2 of three. What comes third is told so and changes nothing: no variable, no slot, no count, and not the step
+ * that is being put together meanwhile. */
+static void a_late_share_is_dropped(void **state)
+{
+    serve_bench *b = *state;
+    static uint8_t found[2][1 << 15];
+    size_t bytes[2];
+    serve_take_some(b, 2);
+    for (int late = 0; late < 2; late++) {
+        if (late) serve_change_generation(b);
+        serve_give_part(b, serve_head_of_part);
+        for (uint64_t item = 0; item < 3; item++) {
+            static uint8_t before[1 << 15], after[1 << 15];
+            assert_int_equal(push_share(b, item, 0, 0.5f), ARTEL__ANSWER_OK);
+            if (late && item > 0) assert_int_equal(push_share(b, item - 1, 2, 99), ARTEL__ANSWER_ALREADY);
+            assert_int_equal(push_share(b, item, 1, -0.25f), ARTEL__ANSWER_OK);
+            assert_int_equal(serve_position(b), item + 1);
+            if (!late) continue;
+            fetch_state(b, before, sizeof before);
+            assert_int_equal(push_share(b, item, 2, 99), ARTEL__ANSWER_ALREADY);
+            assert_int_equal(push_share(b, item, 0, 99), ARTEL__ANSWER_ALREADY);
+            assert_int_equal(serve_position(b), item + 1);
+            size_t all = fetch_state(b, after, sizeof after);
+            assert_memory_equal(before, after, all);
+        }
+        bytes[late] = fetch_state(b, found[late], sizeof found[late]);
+    }
+    assert_int_equal(bytes[0], bytes[1]);
+    assert_memory_equal(found[0], found[1], bytes[0]);
 }
 
 /* sync:2. A head that has agreed with all parts about an update, and whose generation ends before it has applied it,
@@ -362,9 +512,13 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_stale_view_is_refused, serve_open, serve_close),
         cmocka_unit_test_setup_teardown(an_unknown_variable_is_refused, serve_open, serve_close),
         cmocka_unit_test_setup_teardown(what_fits_nothing_is_refused, serve_open, serve_close),
+        cmocka_unit_test_setup_teardown(a_state_of_impossible_numbers_is_refused, serve_open, serve_close),
+        cmocka_unit_test_setup_teardown(items_of_the_state_alone_may_come, serve_open, serve_close),
+        cmocka_unit_test_setup_teardown(a_step_has_the_shares_of_its_mode, serve_open, serve_close),
         cmocka_unit_test_setup_teardown(an_item_counts_once, serve_open, serve_close),
         cmocka_unit_test_setup_teardown(of_two_at_once_one_counts, serve_open, serve_close),
         cmocka_unit_test_setup_teardown(a_share_is_made_again_of_the_variables_before, serve_open, serve_close),
+        cmocka_unit_test_setup_teardown(a_late_share_is_dropped, serve_open, serve_close),
         cmocka_unit_test(what_was_told_is_void_where_it_is_not_applied),
         cmocka_unit_test(numbers_of_two_updates_lie_apart),
         cmocka_unit_test_setup_teardown(a_chief_with_a_majority_is_remembered, serve_open, serve_close),
