@@ -74,8 +74,8 @@ void promise_begins_in_turn(bool most);
 void promise_gives_up_on_a_server(void);
 /* Tasks that never come: what waits for them fails when the time for the cluster is over, closing too. */
 void promise_gives_up_on_all(void);
-/* A worker's data does not come: the worker is named to who waits, and ends as the cluster's collective_timeout says.
- */
+/* Once somebody has looked at the job, a worker's data does not come: the worker is named to who waits, and ends as
+ * the cluster's collective_timeout says. */
 void promise_outlasts_a_stuck_worker(void);
 
 #endif

@@ -16,6 +16,7 @@ from oracle import artel
 
 LONG = os.environ.get("ARTEL_LONG", "") not in ("", "0")
 PROGRAM = os.path.join(os.environ["ARTEL_BUILD"], "tests", "api", "prog_coordinator")
+ESTIMATOR = os.path.join(os.environ["ARTEL_BUILD"], "tests", "api", "prog_estimator")
 EXAMPLE = os.path.join(os.environ["ARTEL_BUILD"], "examples", "coordinator")
 
 
@@ -35,10 +36,10 @@ def begin(cases, servers=1, rules=None, only=None, more=()):
         if kind in (rules or {}):
             await_listening([(task.process, cluster[name.split()[0]][int(name.split()[1])]) for name, task in tasks.items()])
         for i in range(len(cluster[kind])):
-            task = tasks["%s %d" % (kind, i)] = Task([folder, cases, (rules or {}).get(kind, "adam"), *more],
-                                                     {"TF_CONFIG": json.dumps({"cluster": cluster, "task": {"type": kind, "index": i}})}, program=PROGRAM)
+            words, told = [folder, cases, (rules or {}).get(kind, "adam"), *more], {"cluster": cluster, "task": {"type": kind, "index": i}}
+            task = tasks["%s %d" % (kind, i)] = Task(words, {"TF_CONFIG": json.dumps(told)}, program=PROGRAM)
             task.drain()
-            task.address = cluster[kind][i]
+            task.address, task.folder, task.words, task.told = cluster[kind][i], folder, words, told
     return tasks
 
 
@@ -100,6 +101,13 @@ def what_is_kept():
     keeps("t", restarts=9)
 
 
+def an_estimator_goes_on():
+    """A server is lost while no chief is there: what the checkpoint has is given to all servers anew, and the training goes on from it."""
+    ran = artel("launch", "--chief", "-n", 2, "--ps", 2, "--insecure-network", "--restarts", 9, "--program", ESTIMATOR, "--", tempfile.mkdtemp(), timeout=600)
+    expect(ran.rc == 0 and "each step counts once" in ran.out, "exit code", ran.rc, ran.out[-600:], ran.err[-800:])
+    expect(re.search(r"ps 0 was ended by signal 9", ran.err) and re.search(r"chief 0 was ended by signal 9", ran.err), "nobody was lost:", ran.err[-800:])
+
+
 def what_is_not_raised():
     """An error of a closure that a loss goes before, and one that nobody has joined for, are said in the log."""
     ran = keeps("i", restarts=9)
@@ -138,6 +146,14 @@ def refusals():
     expect(ran.rc == 1 and "not a partitioner: fixed:0" in ran.out, "fixed:0", ran.rc, ran.out, ran.err)
     ran = artel("launch", "--chief", "-n", 2, "--ps", 1, "--insecure-network", "--program", PROGRAM, "--", tempfile.mkdtemp(), "r", "adam", "none", 2, timeout=600)
     expect(ran.rc == 1 and "2 servers are to have each variable, of 1" in ran.out, "two copies of one:", ran.rc, ran.out, ran.err)
+    address = ["127.0.0.1:%d" % p for p in free_ports(4)]
+    whole = {"chief": address[:1], "worker": address[1:2], "ps": address[2:3]}
+    for cluster, text in [({k: v for k, v in whole.items() if k != lack}, "parameter-server needs a " + said) for lack, said in (("chief", "chief"), ("worker", "worker"), ("ps", "ps task"))] + [
+            ({**whole, "chief": [address[0], address[3]]}, "there are 2 chiefs")]:
+        for kind in cluster:
+            env = {"TF_CONFIG": json.dumps({"cluster": cluster, "task": {"type": kind, "index": 0}})}
+            ran = artel(tempfile.mkdtemp(), "r", program=PROGRAM, env=env, timeout=600)
+            expect(ran.rc == 1 and text in ran.out, kind, "of", cluster, ran.rc, ran.out, ran.err)
     patience = Patience(60)
     for name, task in begin("r", rules={"ps": "sgd"}).items():
         expect(task.finish(patience) == 1 and "differs in program" in task.err() + task.out(), name, "of unequal programs:", task.out(), task.err())
@@ -154,6 +170,14 @@ def waits_end():
     expect(chief.finish(60) == 0 and "all promises kept: n" in chief.out(), "without the others:", chief.out(), chief.err())
 
 
+def second_chief(first):
+    """A second process as the chief of a job that runs, at its address and at another one: it says why it ends, and the first one goes on."""
+    other = {**first.told, "cluster": {**first.told["cluster"], "chief": ["127.0.0.1:%d" % free_ports(1)[0]]}}
+    for told, text in ((first.told, "cannot bind"), (other, "two processes have that task index")):
+        ran = artel(*first.words, program=PROGRAM, env={"TF_CONFIG": json.dumps(told)}, timeout=600)
+        expect(ran.rc == 1 and text in ran.out + ran.err, "a second chief:", ran.rc, ran.out, ran.err)
+
+
 def PS20_waits_are_named():
     """A worker whose data does not come is named to who joins, and ended by collective_timeout; workers and servers whose chief is gone wait as long as the
     cluster's wait_for_cluster says, and say for whom."""
@@ -168,6 +192,9 @@ def PS20_waits_are_named():
     for name, those in wanted.items():
         expect(patience.until(lambda: parts(name) == those, 0.1), name, "says of parts", parts(name))  # pylint: disable=cell-var-from-loop
     expect(re.search(r"closures over parameter servers: \d+ wait, \d+ are out", told("chief 0")), "in words:", told("chief 0"))
+    second_chief(stuck["chief 0"])
+    with open(os.path.join(stuck["chief 0"].folder, "looked-0"), "w"):
+        pass  # from here on the worker's data does not come
     codes = {name: task.finish(patience) for name, task in stuck.items()}
     said = stuck["chief 0"].out() + stuck["chief 0"].err()
     expect(codes["chief 0"] == 0 and "all promises kept: h" in said, "chief:", codes, said)
@@ -193,7 +220,7 @@ def main():
     if not os.path.exists(EXAMPLE):
         print("the examples are not built here")
         return 77
-    return run_checks(PS10_PS11_PS12_PS13_promises, VA7_PF6_values_of_workers, bits, variables_in_pieces, rows_of_tables, PS14_PS15_PS17_losses, copies_of_servers, what_is_kept, what_is_not_raised, PS2_only_inside_schedule, PS16_pauses, PS19_staggered_start, storm, refusals, waits_end, PS20_waits_are_named, example)
+    return run_checks(PS10_PS11_PS12_PS13_promises, VA7_PF6_values_of_workers, bits, variables_in_pieces, rows_of_tables, PS14_PS15_PS17_losses, copies_of_servers, what_is_kept, an_estimator_goes_on, what_is_not_raised, PS2_only_inside_schedule, PS16_pauses, PS19_staggered_start, storm, refusals, waits_end, PS20_waits_are_named, example)
 
 
 sys.exit(main())

@@ -91,6 +91,11 @@ def loses(kind, index, model, data, *more, epochs=20, step=STEPS + 3):
     return chief.err()
 
 
+def is_stopped(task):
+    with open("/proc/%d/stat" % task.process.pid) as f:
+        return f.read().rsplit(")", 1)[1].split()[0] == "T"
+
+
 class Job:
     """A job task by task; whoever is killed may be started again. `epochs` None: it goes on until the test stops it. `heed`: what Task is given of
     each task that is started, by who it is. `each`: more words for one task; such a task begins when the others can be connected to."""
@@ -124,9 +129,16 @@ class Job:
         return re.search(r"[1-9]\d* left \(.*\b%s %d \(" % who, self.chief.err()) is not None
 
     def kill(self, *who):
+        """Several die at once: the chief, which would make new copies of what the first one had, looks when all are dead."""
+        chief = self.tasks["chief", 0].process if len(who) > 1 and ("chief", 0) not in who else None
+        if chief:
+            chief.send_signal(signal.SIGSTOP)
+            expect(Patience(60).until(lambda: is_stopped(self.tasks["chief", 0])), "the chief does not stop")
         for one in who:
             self.tasks[one].process.send_signal(signal.SIGKILL)
             self.killed.append(self.tasks[one])
+        if chief:
+            chief.send_signal(signal.SIGCONT)
 
     def restart(self, who):
         self.tasks[who].drain()

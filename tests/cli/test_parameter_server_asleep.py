@@ -14,8 +14,8 @@ import sys
 from cli import K, L, O, expect, run_checks, save, save_arrays
 from cluster import Patience
 from oracle import digest
-from servers import STEPS, one_process, path
-from wired import CHIEF, Wired, is_stopped
+from servers import STEPS, is_stopped, one_process, path
+from wired import CHIEF, Wired
 
 LONG = os.environ.get("ARTEL_LONG", "") not in ("", "0")
 DATA = save_arrays("mlp", path("d.npz"), 500)

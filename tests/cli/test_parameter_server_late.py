@@ -11,8 +11,8 @@ import tempfile
 
 from cli import K, L, O, expect, run_checks, save, save_arrays
 from cluster import Cluster, Patience, Task, free_ports
-from servers import FOLDER, STEPS, Job, jobs, path, words
-from wired import CHIEF, PRELOAD, Wired, is_stopped
+from servers import FOLDER, STEPS, Job, is_stopped, jobs, path, words
+from wired import CHIEF, PRELOAD, Wired
 
 DATA = save_arrays("mlp", path("d.npz"), 500)
 LIMIT = 15  # seconds that a task which is to find nobody waits; it begins when the others can be connected to

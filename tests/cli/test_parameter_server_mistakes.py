@@ -186,6 +186,8 @@ def says_missing(job, *missing):
     found = Patience(60).until(lambda: re.search(r"waiting for a majority of the ps tasks \(%s.* not here\)" % names, job.tasks["chief", 0].err()))
     expect(found, "the chief does not wait for", missing, job.tasks["chief", 0].err()[-600:])
     expect(job.tasks["ps", 0].until_said("the chief has no majority", 60), "its server does not say so", job.tasks["ps", 0].err()[-400:])
+    worker = job.tasks["worker", 0]
+    expect(Patience(60).until(lambda: re.search(r"waiting for an answer of chief 0 \(.*\), \d+ s", worker.err())), "its worker does not say for whom it waits", worker.err()[-400:])
 
 
 def no_majority_of_servers():

@@ -49,8 +49,3 @@ class Wired(Job):
     def goes_on(self, steps=2 * STEPS):
         before = self.chief.last_step()
         expect(Patience(60).until(lambda: self.chief.last_step() > before + steps), "they do not go on", self.chief.err()[-600:])
-
-
-def is_stopped(task):
-    with open("/proc/%d/stat" % task.process.pid) as f:
-        return f.read().rsplit(")", 1)[1].split()[0] == "T"
