@@ -49,6 +49,9 @@ void promise_survives_servers(void);
 /* Servers that have copies of one another are killed while closures run, once the one before has come back and has its
  * copies: nothing is lost, raised or counted twice. */
 void promise_loses_no_server(int kills);
+/* A server sleeps until the others have gone on with the copies of what it has: that is void when it wakes, and it gets
+ * copies of what there is then. */
+void promise_takes_back_a_stale_server(void);
 /* A chief that is killed finds the servers as they were. */
 void promise_resumes(void);
 void promise_hears_what_was_lost(void);

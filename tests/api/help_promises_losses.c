@@ -72,6 +72,31 @@ void promise_loses_no_server(int kills)
     check(chief_look().recover.count >= kills, "recovery is measured");
 }
 
+void promise_takes_back_a_stale_server(void)
+{
+    const struct timespec pause = {.tv_nsec = 5000000};
+    float before = chief_counted();
+    int total = 0;
+    for (int i = 0; i < 2; i++) {
+        chief_await_servers();
+        int process = chief_process_of("ps", i);
+        chief_many(50);
+        check(kill(process, SIGSTOP) == 0, "signal");
+        for (; chief_look().servers == 2; nanosleep(&pause, NULL))
+            check(artel_coordinator_done(job.coordinator, NULL) == ARTEL_OK, "done");
+        chief_many(50); /* which the sleeper has nothing of */
+        chief_join();
+        check(kill(process, SIGCONT) == 0, "signal");
+        chief_await_servers();
+        chief_many(50);
+        chief_join();
+        total += 150;
+        check(chief_counted() == before + (float)total, "%g of %d closures counted", (double)(chief_counted() - before),
+              total);
+        check(chief_process_of("ps", i) == process, "it was started again");
+    }
+}
+
 void promise_survives_servers(void)
 {
     float before;

@@ -42,6 +42,7 @@ static void be_chief(const char *cases, const char *rule)
     if (strchr(cases, 'b')) promise_has_the_bits(rule, strchr(cases, 'j'));
     if (strchr(cases, 'j')) promise_loses_no_server(3);
     if (strchr(cases, 'K')) promise_loses_no_server(40);
+    if (strchr(cases, 'D')) promise_takes_back_a_stale_server();
     if (strchr(cases, 'm')) promise_moves_rows(rule, strchr(cases, 'j'));
     if (strchr(cases, 'w')) promise_survives_workers();
     if (strchr(cases, 'k')) promise_survives_a_storm(60);
@@ -94,6 +95,7 @@ int main(int argc, char **argv)
     if (strchr(argv[2], 'n')) co.wait_for_cluster = 0.5;
     if (strchr(argv[2], 'x')) co.wait_for_cluster = 20;
     if (strpbrk(argv[2], "tuyz")) co.suspect_after = 60; /* who is stopped is not lost */
+    if (strchr(argv[2], 'D')) co.suspect_after = 2;
     if (strchr(argv[2], 'h')) {
         static char released[512];
         co.collective_timeout = 12;

@@ -130,15 +130,16 @@ class Job:
 
     def kill(self, *who):
         """Several die at once: the chief, which would make new copies of what the first one had, looks when all are dead."""
-        chief = self.tasks["chief", 0].process if len(who) > 1 and ("chief", 0) not in who else None
-        if chief:
-            chief.send_signal(signal.SIGSTOP)
-            expect(Patience(60).until(lambda: is_stopped(self.tasks["chief", 0])), "the chief does not stop")
+        chief = self.tasks["chief", 0]
+        watches = len(who) > 1 and ("chief", 0) not in who and chief.process.poll() is None
+        if watches:
+            chief.process.send_signal(signal.SIGSTOP)
+            expect(Patience(60).until(lambda: is_stopped(chief)), "the chief does not stop")
         for one in who:
             self.tasks[one].process.send_signal(signal.SIGKILL)
             self.killed.append(self.tasks[one])
-        if chief:
-            chief.send_signal(signal.SIGCONT)
+        if watches:
+            chief.process.send_signal(signal.SIGCONT)
 
     def restart(self, who):
         self.tasks[who].drain()
