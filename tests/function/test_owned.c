@@ -226,6 +226,31 @@ static void rows_of_no_table_are_refused(void **state)
     refuses(closures_read(&c, part, &head, 2, &out, &pieces));
 }
 
+/* Whichever piece of memory of a part is not to be had: it says how much that was, and nothing stays. */
+static void memory_is_refused_by_name(void **state)
+{
+    artel__owned_part *part = NULL;
+    (void)state;
+    uint64_t before = artel__heap_calls(c.ctx);
+    assert_int_equal(artel__owned_create(c.strategy, 0, &part), ARTEL_OK);
+    uint64_t calls = artel__heap_calls(c.ctx) - before;
+    artel__owned_destroy(part);
+    assert_in_range(calls, 10, 100000);
+    for (uint64_t n = 1; n <= calls; n++) {
+        part = NULL;
+        artel__operation_begin(c.ctx);
+        artel__fail_allocation_after(c.ctx, n);
+        assert_int_equal(artel__owned_create(c.strategy, 0, &part), ARTEL_ERROR_NO_MEMORY);
+        assert_null(part);
+        if (!strstr(artel_context_error(c.ctx)->what, "bytes of memory are not to be had"))
+            fail_msg("%llu of %llu: it says: %s", (unsigned long long)n, (unsigned long long)calls,
+                     artel_context_error(c.ctx)->what);
+    }
+    artel__fail_allocation_after(c.ctx, 0);
+    assert_int_equal(artel__owned_create(c.strategy, 0, &part), ARTEL_OK);
+    artel__owned_destroy(part);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -234,6 +259,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_out_of_reach_is_not_dealt_out, open_server, close_server),
         cmocka_unit_test_setup_teardown(what_fits_nothing_is_refused, open_server, close_server),
         cmocka_unit_test_setup_teardown(rows_of_no_table_are_refused, open_server, close_server),
+        cmocka_unit_test_setup_teardown(memory_is_refused_by_name, open_server, close_server),
     };
     return cmocka_run_group_tests_name("owned", tests, NULL, NULL);
 }
