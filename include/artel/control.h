@@ -7,13 +7,14 @@
  * `if` and `for` are enough where nothing depends on values.
  *
  * A condition is a bool scalar, shared or one a row ("less" of two scalars gives one). Values may be float32, float64,
- * int32, bool and strings, but for what a scan goes along or stacks; operations on strings may fail on the side that is
- * not taken, too. A number (artel_graph_number) with which a state begins is float64 where another of the state, or a
- * sequence, is, and float32 does not hold it. A body's inputs are values of their own: gradients by one of them are not
- * by another that began as the same. Nothing that a side computes can fail, but a number that is not finite on the side
- * that is not taken makes gradients NaN, as under any selection: keep its operands in range there. What writes a
- * variable (an assignment, a metric, a step of an optimizer) stands outside of these, and is ARTEL_ERROR_UNSUPPORTED
- * within; moving statistics of a model that is called within are written whichever side is taken.
+ * int32, int64, bool and strings, but for what a scan goes along or stacks; operations on strings may fail on the side
+ * that is not taken, too. A number (artel_graph_number) with which a state begins is float64 where another of the
+ * state, or a sequence, is, and float32 does not hold it. A body's inputs are values of their own: gradients by one of
+ * them are not by another that began as the same. Nothing that a side computes can fail, but a number that is not
+ * finite on the side that is not taken makes gradients NaN, as under any selection: keep its operands in range there.
+ * What writes a variable (an assignment, a metric, a step of an optimizer) stands outside of these, and is
+ * ARTEL_ERROR_UNSUPPORTED within; moving statistics of a model that is called within are written whichever side is
+ * taken.
  *
  * Each of the structs begins with its size: artel_choice choice = {.struct_size = sizeof choice, .condition = ...}; */
 #ifndef ARTEL_CONTROL_H

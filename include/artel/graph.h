@@ -45,8 +45,8 @@ ARTEL_API artel_status artel_graph_describe(const artel_graph *graph, artel_valu
 
 /* -- values -- */
 
-/* A shared constant; the elements are copied, in row-major order. dtype: float32, float64, int32, bool (one byte
- * each) or string (artel_string, UTF-8). */
+/* A shared constant; the elements are copied, in row-major order. dtype: float32, float64, int32, int64, bool (one
+ * byte each) or string (artel_string, UTF-8). */
 ARTEL_API artel_value artel_graph_constant(artel_graph *graph, artel_dtype dtype, const artel_shape *shape,
                                            const void *elements);
 /* A shared float32 scalar; beside float64 operands it is the number as it was given. */
@@ -163,10 +163,10 @@ ARTEL_API void artel_graph_assign(artel_graph *graph, artel_variable *variable, 
  * takes such only from replicas). */
 ARTEL_API void artel_graph_assign_add(artel_graph *graph, artel_variable *variable, artel_value value);
 ARTEL_API void artel_graph_assign_sub(artel_graph *graph, artel_variable *variable, artel_value value);
-/* Rows are added to, or taken from, rows of a variable: each row of the batch says a place on its first axis (int32,
- * one number) and brings what is to be there (of the variable's shape without that axis, and its element type). Those
- * that name the same place all count, once each, whatever the aggregation. A place that there is not fails the run.
- * Errors: those of artel_graph_assign(); ARTEL_ERROR_INVALID (shared values, other types or shapes, a variable
+/* Rows are added to, or taken from, rows of a variable: each row of the batch says a place on its first axis (one
+ * number, int32 or int64) and brings what is to be there (of the variable's shape without that axis, and its element
+ * type). Those that name the same place all count, once each, whatever the aggregation. A place that there is not fails
+ * the run. Errors: those of artel_graph_assign(); ARTEL_ERROR_INVALID (shared values, other types or shapes, a variable
  * "on_read", which TensorFlow refuses, too). */
 ARTEL_API void artel_graph_scatter_add(artel_graph *graph, artel_variable *variable, artel_value places,
                                        artel_value rows);
@@ -182,7 +182,7 @@ ARTEL_API void artel_graph_scatter_sub(artel_graph *graph, artel_variable *varia
 ARTEL_API void artel_graph_apply(artel_graph *graph, artel_optimizer *optimizer, const artel_value *gradients,
                                  int count);
 /* Takes rows into a metric, as keras.metrics.Metric.update_state(): all rows of the global batch, with the run's
- * assignments; each metric once in a function. target: float32 of the prediction's shape, or class numbers (int32)
+ * assignments; each metric once in a function. target: float32 of the prediction's shape, or class numbers (whole ones)
  * without its last axis, as the metric has it; of "Mean" and "Sum" ARTEL_NO_VALUE. prediction: rows of the shape that
  * artel_metric_create() was told; of "Mean" and "Sum" rows of any shape, or a shared scalar. weight: rows of one
  * number, or of one for each position; ARTEL_NO_VALUE: 1. Masks are weights (artel_graph_mask(), cast). Errors, the

@@ -114,11 +114,11 @@ ARTEL_API bool artel_strategy_writes(const artel_strategy *strategy);
 typedef struct artel_variable_options {
     size_t struct_size;
     const char *name; /* unique in the strategy, dots and slashes being the same; at most 1000 bytes of UTF-8; copied */
-    artel_dtype dtype;   /* float32, float64, int32, bool; string: outside of graphs (docs/functions.md) */
+    artel_dtype dtype;   /* float32, float64, int32, int64, bool; string: outside of graphs (docs/functions.md) */
     artel_shape shape;   /* a scalar unless set */
     const void *initial; /* elements in row-major order (artel_string), copied; NULL: what `initializer` says, or "" */
     /* One of Keras' by name, with settings ("random_uniform:maxval=0.1") or as a record, copied; of the strategy's seed
-     * and the number of the variable; NULL: zeros. Drawn in float32; not of int32 and bool. */
+     * and the number of the variable; NULL: zeros. Drawn in float32; not of whole numbers and bool. */
     const char *initializer;
     /* How rows that a function assigns become the value, as tf.VariableAggregation has it for replicas: "sum" and
      * "mean" over all rows of the global batch, "only_first_replica" its first row, which is the first replica's; NULL,
@@ -148,10 +148,10 @@ static inline artel_variable_options artel_variable_options_init(void)
 /* A mirrored variable: every replica has the same bits, for only what all of them have computed is ever written.
  * Errors: ARTEL_ERROR_INVALID (a name that exists, a shape, an initializer that is none, or beside values,
  * a string that is no UTF-8, an aggregation or a synchronization that is none or of strings, "on_read" without an
- * aggregation, a mean of int32 or bool, a sum of bool), ARTEL_ERROR_UNSUPPORTED (an element type other than float32,
- * float64, int32, bool and string; any but float32 over parameter servers; strings in a cluster, or with a byte of 0).
- * Of strings no optimizer takes a variable, and no device (ARTEL_ERROR_UNSUPPORTED); of int32 and bool no optimizer
- * does (ARTEL_ERROR_INVALID). */
+ * aggregation, a mean of whole numbers or bool, a sum of bool), ARTEL_ERROR_UNSUPPORTED (an element type other than
+ * float32, float64, int32, int64, bool and string; any but float32 over parameter servers; strings in a cluster, or
+ * with a byte of 0). Of strings no optimizer takes a variable, and no device (ARTEL_ERROR_UNSUPPORTED); of whole
+ * numbers and bool no optimizer does (ARTEL_ERROR_INVALID). */
 ARTEL_API artel_status artel_variable_create(artel_strategy *strategy, const artel_variable_options *options,
                                              artel_variable **out);
 ARTEL_API const char *artel_variable_name(const artel_variable *variable); /* "dense/kernel"; "" for NULL */
@@ -216,7 +216,7 @@ typedef artel_status artel_trace_fn(void *user, artel_graph *graph, const artel_
 
 typedef struct artel_argument {
     const char *name;  /* for messages; NULL: its number */
-    artel_dtype dtype; /* as the function computes with it: float32, float64, int32, bool; string */
+    artel_dtype dtype; /* as the function computes with it: float32, float64, int32, int64, bool; string */
     bool shared;       /* the same on all replicas; else rows */
     artel_shape shape; /* of one row, or of the whole shared value */
 } artel_argument;

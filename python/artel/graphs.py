@@ -197,8 +197,8 @@ def _constant(array: Any, dtype: Optional[str]) -> int:
     plain = np.asarray(array)
     if dtype is None:
         dtype = "bool" if plain.dtype == bool else "int32" if plain.dtype.kind in "iu" else "float32"
-    if dtype not in ("float32", "float64", "int32", "bool"):
-        raise TypeError(f"a constant of {dtype}; constants are float32, float64, int32 or bool")
+    if dtype not in ("float32", "float64", "int32", "int64", "bool"):
+        raise TypeError(f"a constant of {dtype}; constants are float32, float64, int32, int64 or bool")
     plain = _numbers(array, dtype)
     return _lib.artel_graph_constant(_graph().handle, _DTYPES.index(dtype), ctypes.byref(_extents(plain.shape)), plain.ctypes.data_as(_p))
 
@@ -211,10 +211,10 @@ def _number(x: Any, like: Optional[str] = None) -> int:
         return x._number
     if isinstance(x, Variable):
         made = _lib.artel_graph_variable(graph.handle, x._handle)
-    elif isinstance(x, float) or (isinstance(x, int) and not isinstance(x, bool) and like != "int32"):
+    elif isinstance(x, float) or (isinstance(x, int) and not isinstance(x, bool) and like not in ("int32", "int64")):
         made = _lib.artel_graph_number(graph.handle, _d(x))
     else:
-        made = _constant(x, like if like in ("float32", "float64") and np.asarray(x).dtype.kind == "f" else None)
+        made = _constant(x, like if (like, np.asarray(x).dtype.kind) in (("float32", "f"), ("float64", "f"), ("int64", "i")) else None)
     return graph.value(made)._number
 
 def _list(values: Sequence[Any]) -> Any:
@@ -329,7 +329,7 @@ class Strategy(_Holder):
     def variable(self, name: str, initial: Any, dtype: str = "float32", aggregation: Optional[str] = None, synchronization: Optional[str] = None) -> Variable:
         """Before the first run. float32, float64, int32 or bool. What rows write: by `aggregation`; with `synchronization` "on_read" when it is read."""
         if dtype not in _DTYPES:
-            raise TypeError(f"{name}: there is no element type {dtype!r}; use float32, float64, int32 or bool")
+            raise TypeError(f"{name}: there is no element type {dtype!r}; use float32, float64, int32, int64 or bool")
         plain, handle = _numbers(initial, dtype), _p()
         options = _VariableOptions(ctypes.sizeof(_VariableOptions), _text(name), _DTYPES.index(dtype), _extents(plain.shape), plain.ctypes.data, None,
                                    _text(aggregation), _text(synchronization))

@@ -278,13 +278,15 @@ static artel_dtype narrow_of(const artel__entry *entry)
     return all == ARTEL_DTYPE_FLOAT16 || all == ARTEL_DTYPE_BFLOAT16 ? all : ARTEL_DTYPE_FLOAT32;
 }
 
-/* Functions take strings, too. */
+/* Functions take strings and int64, too. */
 static artel_status check_types(artel_eager *e, const artel_eager_function *function, const char *name,
                                 artel_ndarray *const *inputs, int count)
 {
     for (int i = 0; i < count; i++) {
         artel_dtype dtype = computed(inputs[i]->dtype);
-        if (artel__computes_with(dtype) || (function && dtype == ARTEL_DTYPE_STRING)) continue;
+        bool takes =
+            dtype == ARTEL_DTYPE_INT64 || dtype == ARTEL_DTYPE_STRING ? function != NULL : artel__computes_with(dtype);
+        if (takes) continue;
         return artel__fail(e->ctx, ARTEL_ERROR_UNSUPPORTED, name, "cast it with artel_ndarray_cast",
                            "computes in float32, float64, int32 and bool, and array %d is %s", i,
                            artel_dtype_name(dtype));

@@ -11,7 +11,7 @@
 #include "artel/strategy.h"
 #include "graph/op_exec.h"
 
-/* Element types of arguments, constants and values: float32, float64, int32, bool. */
+/* Element types of arguments, constants and values: float32, float64, int32, int64, bool. */
 bool artel__computes_with(artel_dtype dtype);
 
 typedef struct artel__direct {

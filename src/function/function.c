@@ -43,8 +43,8 @@ static artel_status take_argument(artel_function *f, const artel_argument *from,
     bool text = from->dtype == ARTEL_DTYPE_STRING;
     if (!artel__computes_with(from->dtype) && !text)
         return artel__fail(f->strategy->ctx, ARTEL_ERROR_UNSUPPORTED, name,
-                           "use float32, float64, int32, bool or string; arrays are converted", "an argument of %s",
-                           artel_dtype_name(from->dtype));
+                           "use float32, float64, int32, int64, bool or string; arrays are converted",
+                           "an argument of %s", artel_dtype_name(from->dtype));
     if (from->shape.rank < 0 || from->shape.rank >= ARTEL_MAX_RANK || artel_shape_count(&from->shape) < 0)
         return artel__fail(f->strategy->ctx, ARTEL_ERROR_INVALID, name, "use 0 to 7 axes", "this shape is none");
     if (!from->shared) f->rows_arguments++;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "function/function_impl.h"
+#include "function/graph_whole.h"
 #include "function/spec.h"
 #include "function/tape.h"
 #include "op/elementwise.h"
@@ -49,6 +50,9 @@ artel_status artel__graph_call_model(artel_graph *g, const artel__adopted *adopt
         ARTEL_TRY(graph->status);
         artel_dtype given = graph->value[in[i].value].dtype;
         bool wide = nn->input[i].dtype == ARTEL_DTYPE_FLOAT64;
+        bool real = artel__is_floating(nn->input[i].dtype);
+        if (given == ARTEL_DTYPE_INT64 && !wide)
+            in[i].value = artel__op_cast(graph, in[i].value, real ? ARTEL_DTYPE_FLOAT32 : ARTEL_DTYPE_INT32);
         if (given == ARTEL_DTYPE_FLOAT64 && !wide)
             in[i].value = artel__op_cast(graph, in[i].value, ARTEL_DTYPE_FLOAT32);
         if (wide) in[i].value = artel__op_cast(graph, in[i].value, ARTEL_DTYPE_FLOAT64);
@@ -113,7 +117,7 @@ artel_value artel_graph_loss(artel_graph *g, const char *loss, artel_value targe
     artel__loss_config config;
     json_t *json = NULL;
     if (!g || g->graph->status < 0) return ARTEL_NO_VALUE;
-    artel__value_id t = artel__graph_take(g, target), p = artel__graph_take(g, prediction);
+    artel__value_id t = artel__whole_places(g, target), p = artel__graph_take(g, prediction);
     if (g->graph->status < 0) return ARTEL_NO_VALUE;
     artel_status status = artel__read_spec(g->ctx, "loss", loss, &json);
     if (status == ARTEL_OK)

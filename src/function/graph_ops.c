@@ -12,6 +12,7 @@
 #include "base/names.h"
 #include "function/function_impl.h"
 #include "function/graph_more.h"
+#include "function/graph_whole.h"
 #include "function/tape.h"
 #include "nn/layer_ops.h"
 #include "op/elementwise.h"
@@ -415,47 +416,6 @@ static bool widen_whole(artel_graph *g, const char *class_name, artel__tensor *i
     return back && any;
 }
 
-/* A constant written with a batch axis loses it beside rows. */
-static artel__value_id align_whole(artel__graph *graph, artel__value_id x, artel__value_id beside)
-{
-    const artel__value *constant = &graph->value[x], *row = &graph->value[beside];
-    bool axis = constant->domain == ARTEL__DOMAIN_GLOBAL && row->domain != ARTEL__DOMAIN_GLOBAL &&
-                constant->shape.rank == row->shape.rank + 1 && constant->shape.dim[0] == 1;
-    if (!axis) return x;
-    artel_shape shape = {.rank = constant->shape.rank - 1};
-    for (int i = 0; i < shape.rank; i++) shape.dim[i] = constant->shape.dim[i + 1];
-    return artel__op_reshape(graph, x, &shape);
-}
-
-/* Sums, differences and products of whole numbers wrap around where they leave int32's range, as those of arrays and
- * TensorFlow's do. ARTEL__NO_VALUE: it is none of them, or operands that the operation itself refuses. */
-static artel__value_id wrap_whole(artel_graph *g, const char *class_name, const artel__tensor *in, int count)
-{
-    static const char *const names[] = {"Add", "Subtract", "Multiply", NULL};
-    artel__graph *graph = g->graph;
-    artel__value_id x[2];
-    artel_shape joined;
-    int function = 0;
-    bool whole_one = false;
-    while (names[function] && strcmp(names[function], class_name) != 0) function++;
-    if (!names[function] || count != 2) return ARTEL__NO_VALUE;
-    for (int i = 0; i < 2; i++) {
-        artel_dtype dtype = graph->value[in[i].value].dtype;
-        if (dtype != ARTEL_DTYPE_INT32 && dtype != ARTEL_DTYPE_BOOL) return ARTEL__NO_VALUE;
-        whole_one = whole_one || dtype == ARTEL_DTYPE_INT32;
-    }
-    if (!whole_one) return ARTEL__NO_VALUE;
-    for (int i = 0; i < 2; i++) x[i] = align_whole(graph, in[i].value, in[1 - i].value);
-    if (graph->status < 0) return ARTEL__NO_VALUE;
-    const artel__value *a = &graph->value[x[0]], *b = &graph->value[x[1]];
-    bool beside_rows = a->domain != b->domain;
-    const artel__value *shared = a->domain == ARTEL__DOMAIN_GLOBAL ? a : b, *rows = shared == a ? b : a;
-    if (!artel__shape_broadcast(&a->shape, &b->shape, &joined)) return ARTEL__NO_VALUE;
-    if (beside_rows && shared->shape.rank > rows->shape.rank) return ARTEL__NO_VALUE;
-    for (int i = 0; i < 2; i++) x[i] = artel__op_cast(graph, x[i], ARTEL_DTYPE_INT32);
-    return artel__op_integer(graph, (artel__integer_op)(ARTEL__INTEGER_ADD + function), x[0], x[1]);
-}
-
 static artel_value give_result(artel_graph *g, artel__value_id value, bool is_whole)
 {
     if (is_whole && value >= 0 && g->graph->status == ARTEL_OK && g->graph->value[value].dtype == ARTEL_DTYPE_FLOAT64)
@@ -475,7 +435,7 @@ static int call_with(artel_graph *g, const char *class_name, json_t *attributes,
         call.shared = call.shared && graph->value[in[i].value].domain != ARTEL__DOMAIN_ROW;
     }
     artel__value_id wrapped =
-        json_object_size(attributes) == 0 ? wrap_whole(g, class_name, in, count) : ARTEL__NO_VALUE;
+        json_object_size(attributes) == 0 ? artel__whole_wrap(g, class_name, in, count) : ARTEL__NO_VALUE;
     if (graph->status < 0) return graph->status;
     if (wrapped >= 0) {
         outputs[0] = artel__graph_give(g, wrapped);
@@ -497,6 +457,20 @@ static int call_with(artel_graph *g, const char *class_name, json_t *attributes,
     }
     for (int i = 0; i < call.outputs && i < most; i++) outputs[i] = give_result(g, out[i].value, is_whole);
     return graph->status < 0 ? graph->status : call.outputs;
+}
+
+/* Of float32, float64, int32 and bool. */
+static int call_plain(const artel__whole_call *c)
+{
+    artel__graph *graph = c->g->graph;
+    const artel__place *a = artel__graph_place(c->g, c->inputs[0]),
+                       *b = c->count == 2 ? artel__graph_place(c->g, c->inputs[1]) : NULL;
+    bool product = strcmp(c->class_name, "Matmul") == 0 && a && b &&
+                   graph->value[a->value].domain == ARTEL__DOMAIN_ROW &&
+                   graph->value[b->value].domain == ARTEL__DOMAIN_GLOBAL &&
+                   in_float32(graph->value[a->value].dtype, graph->value[b->value].dtype);
+    return product ? shared_product(c->g, c->inputs, c->outputs)
+                   : call_with(c->g, c->class_name, c->settings, c->inputs, c->count, c->outputs, c->most);
 }
 
 int artel_graph_op_all(artel_graph *g, const char *name, const artel_value *inputs, int count, const char *attributes,
@@ -521,14 +495,10 @@ int artel_graph_op_all(artel_graph *g, const char *name, const artel_value *inpu
     bool found = more || find_operation(g, name, class_name, sizeof class_name);
     json_t *settings = found ? read_attributes(g, name, attributes) : NULL;
     if (!settings) return g->graph->status;
-    const artel__place *a = artel__graph_place(g, inputs[0]), *b = count == 2 ? artel__graph_place(g, inputs[1]) : NULL;
-    bool product = strcmp(class_name, "Matmul") == 0 && a && b &&
-                   g->graph->value[a->value].domain == ARTEL__DOMAIN_ROW &&
-                   g->graph->value[b->value].domain == ARTEL__DOMAIN_GLOBAL &&
-                   in_float32(g->graph->value[a->value].dtype, g->graph->value[b->value].dtype);
-    int made = more      ? artel__graph_more(g, class_name, settings, inputs, count, outputs)
-               : product ? shared_product(g, inputs, outputs)
-                         : call_with(g, class_name, settings, inputs, count, outputs, most);
+    const artel__whole_call whole_call = {g, class_name, settings, inputs, count, outputs, most, call_plain};
+    int made = more                                ? artel__graph_more(g, class_name, settings, inputs, count, outputs)
+               : artel__whole_is_long(&whole_call) ? artel__whole_call_long(&whole_call)
+                                                   : call_plain(&whole_call);
     json_decref(settings);
     artel__tape_end(g, entry, outputs, made < most ? made : most);
     return g->graph->status < 0 ? g->graph->status : made;

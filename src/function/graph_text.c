@@ -170,8 +170,8 @@ static const char *refusal(const artel__text_step *s, bool rows, artel_dtype dty
     if (by->buckets > INT32_MAX) return "more than 2147483647 buckets, and whole numbers of functions are int32";
     if (s->operation->run == artel__string_lookup && (by->missing < INT32_MIN || by->missing > INT32_MAX))
         return "the default_value is no int32";
-    if (s->operation->run == artel__string_number && !artel__computes_with(dtype))
-        return "functions compute with float32, float64 and int32";
+    if (s->operation->run == artel__string_number && (!artel__computes_with(dtype) || dtype == ARTEL_DTYPE_INT64))
+        return "text becomes float32, float64 and int32 in functions";
     return NULL;
 }
 

@@ -6,6 +6,7 @@
 
 #include "function/direct.h"
 #include "function/function_impl.h"
+#include "function/graph_whole.h"
 #include "function/tape.h"
 #include "function/texts.h"
 #include "op/all_rows.h"
@@ -115,7 +116,7 @@ artel_status artel_graph_describe(const artel_graph *g, artel_value value, artel
 bool artel__computes_with(artel_dtype dtype)
 {
     return dtype == ARTEL_DTYPE_FLOAT32 || dtype == ARTEL_DTYPE_FLOAT64 || dtype == ARTEL_DTYPE_INT32 ||
-           dtype == ARTEL_DTYPE_BOOL;
+           dtype == ARTEL_DTYPE_INT64 || dtype == ARTEL_DTYPE_BOOL;
 }
 
 artel_value artel_graph_constant(artel_graph *g, artel_dtype dtype, const artel_shape *shape, const void *elements)
@@ -126,7 +127,7 @@ artel_value artel_graph_constant(artel_graph *g, artel_dtype dtype, const artel_
                                    "the shape or the elements are NULL");
     if (!artel__computes_with(dtype) && dtype != ARTEL_DTYPE_STRING)
         return artel__graph_refuse(g, ARTEL_ERROR_UNSUPPORTED, "constant",
-                                   "use float32, float64, int32, bool or string", "a constant of %s",
+                                   "use float32, float64, int32, int64, bool or string", "a constant of %s",
                                    artel_dtype_name(dtype));
     if (shape->rank < 0 || shape->rank > ARTEL_MAX_RANK || artel_shape_count(shape) < 0)
         return artel__graph_refuse(g, ARTEL_ERROR_INVALID, "constant", "use 0 to 8 axes", "this shape is none");
@@ -280,6 +281,28 @@ static artel__value_id as_float32(artel__graph *graph, artel__value_id value)
     return value;
 }
 
+/* The largest or least number of int64: of the high halves, and of the low halves of those that have it. */
+static artel__value_id extreme_long(artel__graph *graph, const artel__value_id *half, bool least)
+{
+    artel__value_id high = extreme(graph, half[0], least);
+    artel__value_id last = artel__op_compare(graph, ARTEL__COMPARE_EQUAL, half[0], high);
+    const double none = least ? 4294967296.0 : -1;
+    artel__value_id other = artel__op_constant(graph, ARTEL_DTYPE_FLOAT64, &(artel_shape){0}, &none);
+    return artel__whole_join(graph, high, extreme(graph, artel__op_where(graph, last, half[1], other), least));
+}
+
+/* A mean is no whole number: float64. */
+static artel__value_id reduce_long(artel__graph *graph, artel_reduction reduction, artel__value_id rows)
+{
+    artel__value_id half[2];
+    if (reduction == ARTEL_REDUCTION_MEAN)
+        return reduce_rows(graph, artel__op_cast(graph, rows, ARTEL_DTYPE_FLOAT64), true);
+    artel__whole_split(graph, rows, half);
+    if (reduction != ARTEL_REDUCTION_SUM) return extreme_long(graph, half, reduction == ARTEL_REDUCTION_MIN);
+    for (int i = 0; i < 2; i++) half[i] = reduce_rows(graph, half[i], false);
+    return artel__whole_join(graph, half[0], half[1]);
+}
+
 artel_value artel_graph_reduce(artel_graph *g, artel_reduction reduction, artel_value rows)
 {
     if (!g || g->graph->status < 0) return ARTEL_NO_VALUE;
@@ -290,6 +313,8 @@ artel_value artel_graph_reduce(artel_graph *g, artel_reduction reduction, artel_
                                    "rows have sums, means, minima and maxima, but no products");
     artel__tape_entry *entry =
         artel__tape_begin(g, &(artel__tape_entry){.kind = ARTEL__TAPE_REDUCE, .which = (int)reduction}, &rows, 1);
+    if (g->graph->value[value].dtype == ARTEL_DTYPE_INT64)
+        return artel__tape_gave(g, entry, artel__graph_give(g, reduce_long(g->graph, reduction, value)));
     if (g->graph->value[value].dtype > ARTEL_DTYPE_FLOAT64)
         value = artel__op_cast(g->graph, value, ARTEL_DTYPE_FLOAT32);
     value = as_float32(g->graph, value);

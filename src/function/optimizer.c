@@ -18,7 +18,7 @@ static artel_status check_variables(artel_strategy *s, artel_variable *const *va
                                "variable %d is %s", i, variables[i] ? "another strategy's" : "NULL");
         ARTEL_TRY(artel__words_refuse(variables[i], "optimizers"));
         artel_dtype dtype = s->variables.item[variables[i]->index].dtype;
-        if (dtype == ARTEL_DTYPE_INT32 || dtype == ARTEL_DTYPE_BOOL)
+        if (!artel__is_floating(dtype))
             return artel__fail(s->ctx, ARTEL_ERROR_INVALID, artel_variable_name(variables[i]), "assign to it",
                                "a variable of %s has no gradient", artel_dtype_name(dtype));
         if (variables[i]->joining.synchronization == ARTEL__SYNCHRONIZATION_ON_READ)

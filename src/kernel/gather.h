@@ -34,9 +34,9 @@ typedef struct artel__take_gradient {
     float *dx;
 } artel__take_gradient;
 
-/* Two's complement, wrapping. Shifts by less than 0 or more than 31 are those by 0 or 31; a right shift keeps the sign.
- * DIV is rounded towards minus infinity, MOD has the sign of the divisor; by 0 both are 0. GCD and LCM are never
- * negative but for overflow. */
+/* Two's complement, wrapping. Shifts by less than 0 or more than 31 (63) are those by 0 or 31 (63); a right shift keeps
+ * the sign. DIV is rounded towards minus infinity, MOD has the sign of the divisor; by 0 both are 0. GCD and LCM are
+ * never negative but for overflow. */
 typedef enum artel__integer_op {
     ARTEL__INTEGER_AND,
     ARTEL__INTEGER_OR,
@@ -53,12 +53,13 @@ typedef enum artel__integer_op {
     ARTEL__INTEGER_COUNT
 } artel__integer_op;
 
-/* out = a op b; loop operands a, b; out dense. Tasks: elements. */
+/* out = a op b; loop operands a, b; out dense: int32, or int64. Tasks: elements. */
 typedef struct artel__integer {
     artel__integer_op op;
     artel__loop loop;
-    const int32_t *a, *b;
-    int32_t *out;
+    const void *a, *b;
+    void *out;
+    bool is_long;
 } artel__integer;
 
 extern const artel__kernel *const artel__order_kernels[];

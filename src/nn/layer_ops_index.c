@@ -9,6 +9,7 @@
 #include "op/gather.h"
 #include "op/reduce.h"
 #include "op/shape_ops.h"
+#include "op/wide_embed.h"
 
 #define MOST_COMPARED 65536
 
@@ -58,8 +59,7 @@ static artel_status take_flat(const artel__layer *layer, artel__call *call, arte
 {
     artel__graph *graph = call->graph;
     artel_shape in = graph->value[x].shape, given = graph->value[index].shape, out = {.rank = 0}, flat;
-    if (graph->value[index].domain != ARTEL__DOMAIN_GLOBAL || given.rank + in.rank - 1 > ARTEL_MAX_RANK)
-        return artel__raw_refuse(layer, "these indices of float64");
+    if (given.rank + in.rank - 1 > ARTEL_MAX_RANK) return artel__raw_refuse(layer, "these indices of float64");
     flat = artel__shape(1, artel_shape_count(&given));
     artel__value_id list = artel__op_reshape(graph, from_end(graph, index, in.dim[axis]), &flat),
                     y = artel__op_take(graph, x, list, axis);
@@ -77,12 +77,14 @@ static artel_status take_along(const artel__layer *layer, artel__call *call, art
     artel__graph *graph = call->graph;
     artel_shape in = graph->value[x].shape, out = graph->value[index].shape;
     int order[ARTEL_MAX_RANK], back[ARTEL_MAX_RANK], given = out.rank, n = 0;
-    if (graph->real == ARTEL_DTYPE_FLOAT64) return take_flat(layer, call, x, index, axis);
+    bool wide = graph->real == ARTEL_DTYPE_FLOAT64;
+    if (wide && graph->value[index].domain == ARTEL__DOMAIN_GLOBAL) return take_flat(layer, call, x, index, axis);
     if (given + in.rank - 1 > ARTEL_MAX_RANK) return artel__raw_refuse(layer, "so many axes");
     for (int i = 0; i < in.rank; i++) order[i] = i == 0 ? axis : i <= axis ? i - 1 : i;
     artel_shape lines = artel__shape(2, in.dim[axis], in.dim[axis] ? artel_shape_count(&in) / in.dim[axis] : 0);
     artel__value_id table = artel__op_reshape(graph, artel__op_transpose(graph, x, order), &lines);
-    artel__value_id y = artel__op_embedding(graph, table, from_end(graph, index, in.dim[axis]));
+    index = from_end(graph, index, in.dim[axis]);
+    artel__value_id y = wide ? artel__op_wide_lookup(graph, table, index) : artel__op_embedding(graph, table, index);
     for (int i = 1; i < in.rank; i++) out.dim[out.rank++] = in.dim[order[i]];
     for (int i = 0; i < axis; i++) back[n++] = given + i;
     for (int i = 0; i < given; i++) back[n++] = i;

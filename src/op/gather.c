@@ -3,7 +3,8 @@
  *
  *   order    places from the smallest to the largest, no gradient: what is ordered is taken by them
  *   take     y[lead][i][..] = x[lead][index[lead][i]][..];  take_gradient adds dy up at the places taken, in the order
- * of the picks integer  and, or, xor, shifts, division, remainder, divisors of int32 Orders and edges: kernel/gather.h.
+ * of the picks integer  and, or, xor, shifts, division, remainder, divisors of int32 and int64 Orders and edges:
+ * kernel/gather.h.
  */
 #include "op/gather.h"
 
@@ -233,11 +234,13 @@ typedef artel__function_attributes integer_attributes;
 
 static artel_status infer_integer(artel__infer *infer)
 {
+    artel_dtype dtype = infer->in[0]->dtype == ARTEL_DTYPE_INT64 ? ARTEL_DTYPE_INT64 : ARTEL_DTYPE_INT32;
     for (int k = 0; k < 2; k++) {
-        if (infer->in[k]->dtype != ARTEL_DTYPE_INT32)
-            return artel__op_fail(infer, "an operand is %s, expected int32", artel_dtype_name(infer->in[k]->dtype));
+        if (infer->in[k]->dtype != dtype)
+            return artel__op_fail(infer, "an operand is %s, expected %s", artel_dtype_name(infer->in[k]->dtype),
+                                  artel_dtype_name(dtype));
     }
-    return artel__infer_broadcast(infer, 2, ARTEL_DTYPE_INT32);
+    return artel__infer_broadcast(infer, 2, dtype);
 }
 
 static void fill_integer(const artel__run_args *args, void *params)
@@ -247,6 +250,7 @@ static void fill_integer(const artel__run_args *args, void *params)
     p->a = args->in[0];
     p->b = args->in[1];
     p->out = args->out[0];
+    p->is_long = artel__args_in(args, 0)->dtype == ARTEL_DTYPE_INT64;
     artel__args_loop(args, 0, 2, args->node->output[0], &p->loop);
 }
 

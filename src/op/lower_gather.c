@@ -108,13 +108,15 @@ static artel__hlo_value quotient(artel__hlo *h, artel__hlo_value a, artel__hlo_v
     return artel__hlo_select(h, none, zero, whole);
 }
 
-/* Euclid's algorithm; 46 steps are enough for 32 bits. */
+/* Euclid's algorithm; 46 steps are enough for 32 bits, 92 for 64. */
 static artel__hlo_value divisor(artel__hlo *h, artel__hlo_value a, artel__hlo_value b)
 {
     artel__hlo_type scalar = {.dtype = ARTEL_DTYPE_INT32};
     artel__hlo_loop loop;
     artel__hlo_value init[] = {artel__hlo_unary(h, "abs", a), artel__hlo_unary(h, "abs", b)};
-    artel__hlo_loop_begin(h, artel__hlo_splat(h, 46, &scalar), init, 2, &loop);
+    artel__hlo_loop_begin(h,
+                          artel__hlo_splat(h, artel__hlo_type_of(h, a)->dtype == ARTEL_DTYPE_INT64 ? 92 : 46, &scalar),
+                          init, 2, &loop);
     artel__hlo_value x = loop.carried[0], y = loop.carried[1], done = artel__hlo_compare(h, "EQ", y, zero_like(h, y));
     artel__hlo_value next[] = {artel__hlo_select(h, done, x, y), floor_mod(h, x, y)};
     artel__hlo_loop_end(h, &loop, next);
@@ -123,8 +125,9 @@ static artel__hlo_value divisor(artel__hlo *h, artel__hlo_value a, artel__hlo_va
 
 static artel__hlo_value shift(artel__hlo *h, const char *op, artel__hlo_value a, artel__hlo_value by)
 {
+    double most = artel__hlo_type_of(h, a)->dtype == ARTEL_DTYPE_INT64 ? 63 : 31;
     by = artel__hlo_binary(h, "maximum", by, zero_like(h, by));
-    return artel__hlo_binary(h, op, a, artel__hlo_binary(h, "minimum", by, artel__hlo_number(h, 31, by)));
+    return artel__hlo_binary(h, op, a, artel__hlo_binary(h, "minimum", by, artel__hlo_number(h, most, by)));
 }
 
 void artel__lower_integer(artel__lower *lower, artel__integer_op function)

@@ -25,8 +25,8 @@ typedef artel__function_attributes compare_attributes;
 static artel_status infer_compare(artel__infer *infer)
 {
     artel_dtype dtype = infer->in[0]->dtype;
-    if (infer->in[1]->dtype != dtype ||
-        (dtype != ARTEL_DTYPE_FLOAT32 && dtype != ARTEL_DTYPE_FLOAT64 && dtype != ARTEL_DTYPE_INT32))
+    if (infer->in[1]->dtype != dtype || (dtype != ARTEL_DTYPE_FLOAT32 && dtype != ARTEL_DTYPE_FLOAT64 &&
+                                         dtype != ARTEL_DTYPE_INT32 && dtype != ARTEL_DTYPE_INT64))
         return artel__op_fail(infer, "operands are %s and %s", artel_dtype_name(dtype),
                               artel_dtype_name(infer->in[1]->dtype));
     return artel__infer_broadcast(infer, 2, ARTEL_DTYPE_BOOL);

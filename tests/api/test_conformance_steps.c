@@ -8,6 +8,8 @@
 
 #include <math.h>
 
+#include "artel/control.h"
+
 enum {
     STEPS = 5,
     OPTIMIZERS = 2
@@ -421,9 +423,51 @@ static void VA9_metrics(void **state)
 
 /* -- VA1: variables of whole numbers and truth values -- */
 
+enum {
+    PLACES = 5
+};
+
 typedef struct counted {
     artel_variable *runs, *positive, *seen; /* int32; int32, the sum of what rows bring; bool [WIDTH] */
+    artel_variable *steps, *total, *first;  /* int64; a sum of rows; the first one */
+    artel_variable *at, *at32;              /* int64 and int32 [PLACES], scattered to */
 } counted;
+
+static artel_value with_long(artel_graph *g, const char *name, artel_value x, int64_t number)
+{
+    return artel_graph_binary(g, name, x, artel_graph_constant(g, ARTEL_DTYPE_INT64, &(artel_shape){0}, &number));
+}
+
+static artel_status is_below(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    out[0] = artel_graph_binary(g, "less", in[0], *(const artel_value *)user);
+    return artel_graph_status(g);
+}
+
+static artel_status count_up(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    (void)user;
+    out[0] = with_long(g, "add", in[0], 1);
+    return artel_graph_status(g);
+}
+
+/* int64: five more steps, counted beyond 2^53; large numbers of rows, and where they belong, added up and wrapping. */
+static artel_status trace_long(const counted *c, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    artel_value step = artel_graph_variable(g, c->steps), end = with_long(g, "add", step, 5);
+    const artel_loop loop = {
+        .struct_size = sizeof loop, .condition = is_below, .body = count_up, .user = &end, .state_count = 1, .most = 8};
+    artel_graph_loop(g, &loop, &step);
+    artel_graph_assign(g, c->steps, step);
+    artel_graph_assign_add(g, c->total, in[0]);
+    artel_graph_assign(g, c->first, in[0]);
+    artel_graph_scatter_add(g, c->at, in[1], in[0]);
+    artel_value low = with_long(g, "bitwise_and", in[0], INT32_MAX);
+    artel_graph_scatter_sub(g, c->at32, in[1], artel_graph_op(g, "cast", &low, 1, "{\"dtype\": \"int32\"}"));
+    out[0] = artel_graph_reduce(g, ARTEL_REDUCTION_MAX, in[0]);
+    out[1] = artel_graph_reduce(g, ARTEL_REDUCTION_MIN, in[0]);
+    return artel_graph_status(g);
+}
 
 /* How many numbers of each row are positive; which columns have had a number above 2. */
 static artel_status trace_counted(void *user, artel_graph *g, const artel_value *in, artel_value *out)
@@ -438,7 +482,32 @@ static artel_status trace_counted(void *user, artel_graph *g, const artel_value 
     artel_graph_assign_add(g, c->runs, artel_graph_constant(g, ARTEL_DTYPE_INT32, &(artel_shape){0}, &one));
     artel_graph_assign_add(g, c->positive, artel_graph_op(g, "sum", &positive, 1, "{\"axis\": 1}"));
     artel_graph_assign(g, c->seen, artel_graph_binary(g, "logical_or", artel_graph_variable(g, c->seen), above));
-    return artel_graph_status(g);
+    return trace_long(c, g, in + 1, out + 1);
+}
+
+static const int64_t long_start = (INT64_C(1) << 53) + 1;
+
+static void add_long(const rows_stage *s, counted *c)
+{
+    artel_variable_options v = ARTEL_VARIABLE_OPTIONS_INIT;
+    v.name = "steps";
+    v.dtype = ARTEL_DTYPE_INT64;
+    v.initial = &long_start;
+    api_ok(s->ctx, artel_variable_create(s->strategy, &v, &c->steps));
+    v.initial = NULL;
+    v.name = "total";
+    v.aggregation = "sum";
+    api_ok(s->ctx, artel_variable_create(s->strategy, &v, &c->total));
+    v.name = "first";
+    v.aggregation = "only_first_replica";
+    api_ok(s->ctx, artel_variable_create(s->strategy, &v, &c->first));
+    v.aggregation = NULL;
+    v.name = "at";
+    v.shape = (artel_shape){1, {PLACES}};
+    api_ok(s->ctx, artel_variable_create(s->strategy, &v, &c->at));
+    v.name = "at32";
+    v.dtype = ARTEL_DTYPE_INT32;
+    api_ok(s->ctx, artel_variable_create(s->strategy, &v, &c->at32));
 }
 
 static artel_status add_counted(const rows_stage *s, counted *c)
@@ -464,15 +533,61 @@ static artel_status add_counted(const rows_stage *s, counted *c)
     return artel_variable_create(s->strategy, &v, &c->seen);
 }
 
+/* Of each row of a run: what is added, and at which place. */
+static int64_t number_of(int i)
+{
+    return (int64_t)(((uint64_t)i * 0x9E3779B97F4A7C15u) ^ 1);
+}
+
+typedef struct totals {
+    uint64_t all, at[PLACES];
+    uint32_t at32[PLACES];
+    int64_t most, least;
+} totals;
+
+static void run_long(totals *t, int64_t *number, int64_t *place, int rows, int times)
+{
+    t->most = t->least = number_of(0);
+    for (int i = 0; i < rows; i++) {
+        number[i] = number_of(i);
+        place[i] = i * 7 % PLACES;
+        t->all += (uint64_t)number[i] * (uint64_t)times;
+        t->at[place[i]] += (uint64_t)number[i] * (uint64_t)times;
+        t->at32[place[i]] -= (uint32_t)(number[i] & INT32_MAX) * (uint32_t)times;
+        if (number[i] > t->most) t->most = number[i];
+        if (number[i] < t->least) t->least = number[i];
+    }
+}
+
+static void check_long(const rows_stage *s, const counted *c, const totals *t, int runs)
+{
+    int64_t read[PLACES];
+    int32_t short_ones[PLACES];
+    api_ok(s->ctx, artel_variable_read_as(c->steps, ARTEL_DTYPE_INT64, read, 1));
+    assert_true(read[0] == long_start + 5 * runs);
+    api_ok(s->ctx, artel_variable_read_as(c->total, ARTEL_DTYPE_INT64, read, 1));
+    assert_true((uint64_t)read[0] == t->all);
+    api_ok(s->ctx, artel_variable_read_as(c->first, ARTEL_DTYPE_INT64, read, 1));
+    assert_true(read[0] == number_of(0));
+    api_ok(s->ctx, artel_variable_read_as(c->at, ARTEL_DTYPE_INT64, read, PLACES));
+    assert_memory_equal(read, t->at, sizeof read);
+    api_ok(s->ctx, artel_variable_read_as(c->at32, ARTEL_DTYPE_INT32, short_ones, PLACES));
+    assert_memory_equal(short_ones, t->at32, sizeof short_ones);
+}
+
 static void check_counted(rows_stage *s, const char *folder, bool again)
 {
     counted c;
+    totals t = {.all = 0};
+    int64_t number[BATCH], place[BATCH], extreme[2];
     artel_function *f;
     artel_optimizer *optimizer;
     int32_t before, wanted = 0, read;
     uint8_t seen[WIDTH], sees[WIDTH] = {0};
     int64_t step = -1;
-    const artel_argument x = {.name = "x", .shape = {1, {WIDTH}}};
+    const artel_argument arguments[3] = {{.name = "x", .shape = {1, {WIDTH}}},
+                                         {.name = "number", .dtype = ARTEL_DTYPE_INT64},
+                                         {.name = "place", .dtype = ARTEL_DTYPE_INT64}};
     artel_function_options o = ARTEL_FUNCTION_OPTIONS_INIT;
     artel_status status = add_counted(s, &c);
     if (conformance_has_servers(s->on.form)) {
@@ -480,18 +595,26 @@ static void check_counted(rows_stage *s, const char *folder, bool again)
         return;
     }
     api_ok(s->ctx, status);
+    add_long(s, &c);
     assert_int_equal(artel_optimizer_create(s->strategy, "sgd", &c.runs, 1, &optimizer), ARTEL_ERROR_INVALID);
-    o.arguments = &x;
-    o.argument_count = o.output_count = 1;
+    assert_int_equal(artel_optimizer_create(s->strategy, "sgd", &c.steps, 1, &optimizer), ARTEL_ERROR_INVALID);
+    o.arguments = arguments;
+    o.argument_count = o.output_count = 3;
     api_ok(s->ctx, artel_function_create(s->strategy, &o, trace_counted, &c, &f));
     if (again) api_ok(s->ctx, artel_strategy_restore(s->strategy, folder, &step));
     assert_int_equal(step, again ? 7 : -1);
     for (int run = 0; run < 2; run++) {
-        const artel_array in = {ARTEL_DTYPE_FLOAT32, {2, {BATCH - run, WIDTH}}, rows_of},
-                          out = {.dtype = ARTEL_DTYPE_INT32, .data = &before};
+        const artel_array in[3] = {{ARTEL_DTYPE_FLOAT32, {2, {BATCH - run, WIDTH}}, rows_of},
+                                   {ARTEL_DTYPE_INT64, {1, {BATCH - run}}, number},
+                                   {ARTEL_DTYPE_INT64, {1, {BATCH - run}}, place}},
+                          out[3] = {{.dtype = ARTEL_DTYPE_INT32, .data = &before},
+                                    {.dtype = ARTEL_DTYPE_INT64, .data = &extreme[0]},
+                                    {.dtype = ARTEL_DTYPE_INT64, .data = &extreme[1]}};
         for (int i = 0; i < BATCH * WIDTH; i++) rows_of[i] = (float)(i * 37 % 53) / 8 - 3;
-        api_ok(s->ctx, conformance_run(&s->on, f, &in, 1, &out, 1));
+        run_long(&t, number, place, BATCH - run, 1 + again);
+        api_ok(s->ctx, conformance_run(&s->on, f, in, 3, out, 3));
         assert_int_equal(before, (1 << 30) + run + (again ? 2 : 0));
+        assert_true(extreme[0] == t.most && extreme[1] == t.least);
         for (int i = 0; i < (BATCH - run) * WIDTH; i++) {
             wanted += (rows_of[i] > 0) << again; /* twice where it goes on from there */
             sees[i % WIDTH] |= rows_of[i] > 2;
@@ -501,6 +624,7 @@ static void check_counted(rows_stage *s, const char *folder, bool again)
     assert_int_equal(read, wanted);
     api_ok(s->ctx, artel_variable_read_as(c.seen, ARTEL_DTYPE_BOOL, seen, WIDTH));
     assert_memory_equal(seen, sees, WIDTH);
+    check_long(s, &c, &t, again ? 4 : 2);
     if (!again && folder && artel_strategy_writes(s->strategy))
         api_ok(s->ctx, artel_strategy_save(s->strategy, folder, 7, 1));
 }

@@ -97,6 +97,72 @@ static int64_t floored(int64_t a, int64_t b)
     return (int64_t)floor((double)a / (double)b);
 }
 
+static void check_long(artel__integer_op op, int64_t a, int64_t b, int64_t y)
+{
+    uint64_t u = (uint64_t)a, v = (uint64_t)b, got = (uint64_t)y;
+    switch (op) {
+    case ARTEL__INTEGER_AND: assert_true(got == (u & v)); break;
+    case ARTEL__INTEGER_OR: assert_true(got == (u | v)); break;
+    case ARTEL__INTEGER_XOR: assert_true(got == (u ^ v)); break;
+    case ARTEL__INTEGER_ADD: assert_true(got == u + v); break;
+    case ARTEL__INTEGER_SUBTRACT: assert_true(got == u - v); break;
+    case ARTEL__INTEGER_MULTIPLY: assert_true(got == u * v); break;
+    case ARTEL__INTEGER_SHIFT_LEFT:
+        if (b >= 0 && b < 64) assert_true(got == u << b);
+        break;
+    case ARTEL__INTEGER_SHIFT_RIGHT:
+        if (b >= 0 && b < 62 && a > -(INT64_C(1) << 52) && a < INT64_C(1) << 52)
+            assert_true(y == floored(a, INT64_C(1) << b));
+        break;
+    case ARTEL__INTEGER_MOD:
+        assert_true(b ? llabs(y) < (b < 0 ? 0 - v : v) && (y == 0 || (y < 0) == (b < 0)) : y == 0);
+        break;
+    case ARTEL__INTEGER_GCD:
+        if (y > 0) assert_true(a % y == 0 && b % y == 0);
+        break;
+    default: break;
+    }
+}
+
+static void test_long_integers(void **state)
+{
+    static const int64_t values[] = {0,
+                                     1,
+                                     -1,
+                                     2,
+                                     3,
+                                     -3,
+                                     7,
+                                     12,
+                                     -18,
+                                     63,
+                                     64,
+                                     -100,
+                                     INT32_MAX,
+                                     INT32_MIN,
+                                     INT64_MAX,
+                                     INT64_MIN,
+                                     1 << 20,
+                                     INT64_C(1) << 53,
+                                     (INT64_C(1) << 53) + 1};
+    const int64_t n = (int64_t)ARTEL__COUNT(values);
+    int64_t out[ARTEL__COUNT(values) * ARTEL__COUNT(values)], divided[ARTEL__COUNT(out)];
+    artel__integer p = {.a = values, .b = values, .out = out, .is_long = true};
+    artel_shape column = {.rank = 2, .dim = {n, 1}}, row = {.rank = 1, .dim = {n}}, all = {.rank = 2, .dim = {n, n}};
+    (void)state;
+    artel__loop_broadcast(&p.loop, -1, &all, 2, (const artel_shape *const[]){&column, &row},
+                          (const bool[]){false, false});
+    for (int op = 0; op < ARTEL__INTEGER_COUNT; op++) {
+        p.op = (artel__integer_op)op;
+        check_kernels(artel__integer_kernels, &p, &(check_buffer){out, sizeof out}, 1);
+        for (int64_t i = 0; i < n * n; i++) check_long(p.op, values[i / n], values[i % n], out[i]);
+        for (int64_t i = 0; i < n * n && op == ARTEL__INTEGER_MOD; i++) /* a = (a / b) b + a mod b */
+            assert_true(values[i % n] == 0 ||
+                        (uint64_t)divided[i] * (uint64_t)values[i % n] + (uint64_t)out[i] == (uint64_t)values[i / n]);
+        if (op == ARTEL__INTEGER_DIV) memcpy(divided, out, sizeof out);
+    }
+}
+
 static void test_integers(void **state)
 {
     static const int32_t values[] = {0, 1, -1, 2, 3, -3, 7, 12, -18, 31, 32, 100, -100, 65535, INT32_MAX, INT32_MIN};
@@ -177,7 +243,8 @@ static void test_matrices(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_order), cmocka_unit_test(test_take),
-                                       cmocka_unit_test(test_integers), cmocka_unit_test(test_matrices)};
+                                       cmocka_unit_test(test_integers), cmocka_unit_test(test_long_integers),
+                                       cmocka_unit_test(test_matrices)};
     check_setup();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

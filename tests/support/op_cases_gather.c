@@ -56,6 +56,25 @@ static artel__value_id integer(op_graph *g)
     return as_float(g, artel__op_integer(graph, (artel__integer_op)g->parameter, x, fixed(g, other, 6)));
 }
 
+/* The same of int64, and comparisons of them; what does not fit is shown as the nearest int32. */
+static artel__value_id long_integer(op_graph *g)
+{
+    artel__graph *graph = &g->graph;
+    static const int64_t other[] = {-7, 0, 3, 12, (INT64_C(1) << 40) + 1, 1}, large[] = {INT64_C(123456789012), -48};
+    const artel_shape line = SHAPE(6), one = {.rank = 0};
+    artel__value_id x = artel__op_cast(graph, op_indices(g, 97, SHAPE(4, 6)), ARTEL_DTYPE_INT64);
+    artel__value_id by = artel__op_constant(graph, ARTEL_DTYPE_INT64, &line, other), number[2];
+    for (int i = 0; i < 2; i++) number[i] = artel__op_constant(graph, ARTEL_DTYPE_INT64, &one, &large[i]);
+    x = artel__op_integer(graph, ARTEL__INTEGER_ADD, x, number[1]); /* both signs */
+    x = artel__op_integer(graph, ARTEL__INTEGER_MULTIPLY, x, number[0]);
+    if (g->parameter >= ARTEL__INTEGER_COUNT) {
+        artel__comparison how = (artel__comparison)(g->parameter - ARTEL__INTEGER_COUNT);
+        return as_float(g, artel__op_compare(graph, how, x, artel__op_integer(graph, ARTEL__INTEGER_MOD, x, by)));
+    }
+    x = artel__op_integer(graph, (artel__integer_op)g->parameter, x, by);
+    return as_float(g, artel__op_cast(graph, x, ARTEL_DTYPE_INT32));
+}
+
 /* Far from singular: 2 on the diagonal. */
 static artel__value_id matrices(op_graph *g, artel__value_id x, int64_t n)
 {
@@ -113,6 +132,8 @@ const op_family op_cases_gather[] = {
     {{.name = "order", .build = order, .bits_only = true}, 3},
     {{.name = "take", .build = take}, 5},
     {{.name = "integer", .build = integer, .bits_only = true}, ARTEL__INTEGER_COUNT},
+    {{.name = "int64", .build = long_integer, .bits_only = true},
+     ARTEL__INTEGER_COUNT + ARTEL__COMPARE_GREATER_EQUAL + 1},
     {{.name = "matrix", .build = matrix, .tolerance = 0.01}, 8},
     {.count = 0},
 };

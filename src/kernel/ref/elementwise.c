@@ -234,6 +234,9 @@ static void compare_run(const void *params, int64_t begin, int64_t end, void *sc
         if (p->dtype == ARTEL_DTYPE_INT32) {
             int32_t a = ((const int32_t *)p->a)[at], b = ((const int32_t *)p->b)[bt];
             p->out[i] = compare_answer(p->op, a<b, a == b, a> b);
+        } else if (p->dtype == ARTEL_DTYPE_INT64) {
+            int64_t a = ((const int64_t *)p->a)[at], b = ((const int64_t *)p->b)[bt];
+            p->out[i] = compare_answer(p->op, a<b, a == b, a> b);
         } else if (p->dtype == ARTEL_DTYPE_FLOAT64) {
             double a = ((const double *)p->a)[at], b = ((const double *)p->b)[bt];
             p->out[i] = compare_answer(p->op, a<b, a == b, a> b);

@@ -155,14 +155,65 @@ static int64_t compute(artel__integer_op op, int32_t a, int32_t b)
     }
 }
 
+/* Without a sign. */
+static uint64_t size_of(int64_t a)
+{
+    return a < 0 ? 0 - (uint64_t)a : (uint64_t)a;
+}
+
+static uint64_t gcd_long(uint64_t a, uint64_t b)
+{
+    while (b) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Rounded towards minus infinity; INT64_MIN by -1 wraps around. */
+static uint64_t quotient_long(int64_t a, int64_t b)
+{
+    if (b == 0) return 0;
+    if (b == -1) return 0 - (uint64_t)a;
+    return (uint64_t)(a / b - (a % b && (a < 0) != (b < 0)));
+}
+
+static uint64_t compute_long(artel__integer_op op, int64_t a, int64_t b)
+{
+    int by = b < 0 ? 0 : b > 63 ? 63 : (int)b;
+    uint64_t u = (uint64_t)a, v = (uint64_t)b;
+    switch (op) {
+    case ARTEL__INTEGER_AND: return u & v;
+    case ARTEL__INTEGER_OR: return u | v;
+    case ARTEL__INTEGER_XOR: return u ^ v;
+    case ARTEL__INTEGER_SHIFT_LEFT: return u << by;
+    case ARTEL__INTEGER_SHIFT_RIGHT: return (uint64_t)(a >= 0 ? a >> by : ~(~a >> by));
+    case ARTEL__INTEGER_DIV: return quotient_long(a, b);
+    case ARTEL__INTEGER_MOD: return b ? u - quotient_long(a, b) * v : 0;
+    case ARTEL__INTEGER_GCD: return gcd_long(size_of(a), size_of(b));
+    case ARTEL__INTEGER_LCM: return a && b ? size_of(a) / gcd_long(size_of(a), size_of(b)) * size_of(b) : 0;
+    case ARTEL__INTEGER_ADD: return u + v;
+    case ARTEL__INTEGER_SUBTRACT: return u - v;
+    case ARTEL__INTEGER_MULTIPLY: return u * v;
+    default: return 0;
+    }
+}
+
 static void integer_run(const void *params, int64_t begin, int64_t end, void *scratch)
 {
     const artel__integer *p = params;
     (void)scratch;
     for (int64_t i = begin; i < end; i++) {
-        int64_t value = compute(p->op, p->a[offset(&p->loop, 0, i)], p->b[offset(&p->loop, 1, i)]);
-        uint32_t low = (uint32_t)(uint64_t)value;
-        memcpy(p->out + i, &low, sizeof low);
+        int64_t at = offset(&p->loop, 0, i), bt = offset(&p->loop, 1, i);
+        if (p->is_long) {
+            uint64_t value = compute_long(p->op, ((const int64_t *)p->a)[at], ((const int64_t *)p->b)[bt]);
+            memcpy((int64_t *)p->out + i, &value, sizeof value);
+        } else {
+            int64_t value = compute(p->op, ((const int32_t *)p->a)[at], ((const int32_t *)p->b)[bt]);
+            uint32_t low = (uint32_t)(uint64_t)value;
+            memcpy((int32_t *)p->out + i, &low, sizeof low);
+        }
     }
 }
 
