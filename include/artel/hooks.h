@@ -79,7 +79,7 @@ typedef struct artel_hook_options {
     int64_t every_steps;   /* runs of the function; 0: by time. With no rate at all 100 */
     double every_secs;     /* 0: by steps */
     bool at_end;           /* of logging, when the job ends, too, or alone: the values of the last run */
-    const char *directory; /* for TensorBoard's files, of summary and step_counter */
+    const char *directory; /* for files, of summary, step_counter and profiler */
 } artel_hook_options;
 
 #ifdef __cplusplus
@@ -109,6 +109,12 @@ ARTEL_API artel_status artel_hook_summary(artel_function *function, const artel_
  * output. */
 ARTEL_API artel_status artel_hook_step_counter(artel_context *context, const artel_hook_options *options,
                                                artel_hook **out);
+
+/* ProfilerHook: directory/timeline-STEP.json of a run, STEP being the number of the unit that it ends with; not of the
+ * first run. A timeline in Chrome's format, as fit's --profile writes it, of the nodes that the client computes: what
+ * other tasks do is a gap. It watches no output. Errors: ARTEL_ERROR_INVALID (options, no directory); ARTEL_ERROR_IO
+ * ends the job. */
+ARTEL_API artel_status artel_hook_profiler(artel_context *context, const artel_hook_options *options, artel_hook **out);
 
 #ifdef __cplusplus
 }

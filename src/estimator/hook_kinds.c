@@ -5,10 +5,12 @@
 
 #include "base/argument.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "estimator/hook.h"
 #include "function/session/session.h"
 #include "observe/tfevents.h"
+#include "observe/trace.h"
 #include "tensor/shape.h"
 
 enum {
@@ -51,6 +53,7 @@ typedef struct watcher {
     artel_hook_options options;
     artel__text line; /* of the last run that was fetched */
     artel__tfevents *events;
+    artel__trace *trace; /* of the run that is going on */
     timer timer;
     int64_t runs;
     bool due;
@@ -88,6 +91,7 @@ static void close_watcher(void *user)
     watcher *w = user;
     artel__text_fini(&w->line);
     artel__tfevents_destroy(w->events);
+    artel__trace_destroy(w->trace);
 }
 
 static artel_status make_watcher(artel_context *ctx, artel_function *function, const artel_hook_options *given,
@@ -239,6 +243,14 @@ static artel_status after_summary(void *user, artel_hook_run *run)
     return ARTEL_OK;
 }
 
+/* A hook that writes files has a place for them. */
+static artel_status named_directory(artel_context *ctx, const watcher *w, artel_hook *made, artel_hook **out)
+{
+    if (w->options.directory && w->options.directory[0]) return *out = made, ARTEL_OK;
+    artel_hook_destroy(made);
+    return wrong(ctx, "name a directory", "there is no .directory for what the hook writes");
+}
+
 artel_status artel_hook_summary(artel_function *function, const artel_hook_options *options, artel_hook **out)
 {
     static const artel_hook_functions call = {
@@ -248,12 +260,7 @@ artel_status artel_hook_summary(artel_function *function, const artel_hook_optio
     ARTEL_TRY(artel__enter(ctx, __func__, "function options out", function, options, out));
     ARTEL_TRY(make_watcher(ctx, function, options, &call, &made));
     const watcher *w = made->user;
-    bool named = w->options.directory && w->options.directory[0];
-    if (named)
-        *out = made;
-    else
-        artel_hook_destroy(made);
-    return named ? ARTEL_OK : wrong(ctx, "name a directory", "there is no .directory for summaries");
+    return named_directory(ctx, w, made, out);
 }
 
 /* -- StepCounterHook -- */
@@ -274,4 +281,74 @@ artel_status artel_hook_step_counter(artel_context *ctx, const artel_hook_option
     static const artel_hook_functions call = {.begin = begin, .after = count_step, .end = finish};
     ARTEL_TRY(artel__enter(ctx, __func__, "context options out", ctx, options, out));
     return make_watcher(ctx, NULL, options, &call, out);
+}
+
+/* -- ProfilerHook -- */
+
+static void note_time(void *user, const artel__placed_time *time)
+{
+    watcher *w = user;
+    const char *const member[][2] = {{"layer", time->layer}, {"kernel", time->kernel}, {"phase", time->phase}};
+    artel__text_clear(&w->line);
+    for (size_t i = 0; i < ARTEL__COUNT(member); i++) {
+        artel__text_printf(&w->line, "%s\"%s\": ", i ? ", " : "{", member[i][0]);
+        artel__text_append_json(&w->line, member[i][1]);
+    }
+    artel__text_append(&w->line, "}");
+    artel__trace_span(w->trace,
+                      &(artel__trace_span_record){.category = "op",
+                                                  .name = time->operation,
+                                                  .begin_ns = time->begin_ns,
+                                                  .end_ns = time->begin_ns + time->longest_ns,
+                                                  .arguments = artel__text_status(&w->line) < 0 ? NULL : w->line.data});
+}
+
+/* The first run only starts the clock: what it does for the first time is no measure of the others. */
+static artel_status before_profile(void *user, artel_hook_run *run)
+{
+    char path[4300];
+    watcher *w = user;
+    int64_t step = artel_hook_unit(run) + 1;
+    if (w->timer.last < 0) w->timer.last = step - 1, w->timer.last_ns = artel__now_ns();
+    w->due = w->runs++ > 0 && is_due(&w->timer, step);
+    if (!w->due) return ARTEL_OK;
+    ARTEL_TRY(artel__make_directory(w->ctx, w->options.directory));
+    snprintf(path, sizeof path, "%.4200s/timeline-%lld.json", w->options.directory, (long long)step);
+    ARTEL_TRY(artel__trace_create(w->ctx, path, 0, "artel session", &w->trace));
+    artel__trace_thread(w->trace, 0, "client");
+    artel__placed_watch(artel_hook_session(run), note_time, w);
+    return ARTEL_OK;
+}
+
+static artel_status after_profile(void *user, artel_hook_run *run)
+{
+    watcher *w = user;
+    int64_t steps;
+    if (!w->due) return ARTEL_OK;
+    was_due(&w->timer, artel_hook_unit(run) + 1, &steps);
+    artel__placed_watch(artel_hook_session(run), NULL, NULL);
+    artel_status status = artel__trace_destroy(w->trace);
+    w->trace = NULL;
+    return status;
+}
+
+/* A run that was lost has no times. */
+static artel_status forget_profile(void *user, artel_session *session, int64_t unit)
+{
+    watcher *w = user;
+    (void)unit;
+    artel__placed_watch(session, NULL, NULL);
+    artel_status status = artel__trace_destroy(w->trace);
+    w->trace = NULL;
+    return status;
+}
+
+artel_status artel_hook_profiler(artel_context *ctx, const artel_hook_options *options, artel_hook **out)
+{
+    static const artel_hook_functions call = {
+        .created = forget_profile, .before = before_profile, .after = after_profile};
+    artel_hook *made;
+    ARTEL_TRY(artel__enter(ctx, __func__, "context options out", ctx, options, out));
+    ARTEL_TRY(make_watcher(ctx, NULL, options, &call, &made));
+    return named_directory(ctx, made->user, made, out);
 }

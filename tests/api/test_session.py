@@ -3,6 +3,7 @@
 """Sessions among processes: kills, parameter servers, other placements give the bits of one process; and names of places are TensorFlow's."""
 
 import ctypes
+import json
 import logging
 import os
 import sys
@@ -241,6 +242,8 @@ def in_tensorflow(folder, script):
             hooks.append(v1.train.LoggingTensorHook({"loss": loss}, every_n_iter=script["logs"], formatter=lambda values: logged.append(float(values["loss"])) or ""))
         if "nan" in script:
             hooks.append(v1.train.NanTensorHook(loss, fail_on_nan_loss=script["nan"]))
+        if "profile" in script:
+            hooks.append(v1.train.ProfilerHook(save_steps=script["profile"], output_dir=folder + "/profile"))
         if "summary" in script:
             hooks.append(v1.train.SummarySaverHook(save_steps=script["summary"], output_dir=folder + "/summaries", summary_op=v1.summary.scalar("loss", loss)))
         saver = v1.train.CheckpointSaverHook(folder, save_steps=3, listeners=[Listener()])
@@ -270,7 +273,7 @@ def steps_in(folder):
     return points
 
 
-HOOKED = [{"x": 2.0, "last": 5, "logs": 2, "summary": 2}, {"x": 2.0, "steps": 3, "logs": 2}, {"x": 2.0, "stop_at": 3}, {"x": 1.0, "stop_at": 1, "runs": 2, "fails": True},
+HOOKED = [{"x": 2.0, "last": 5, "logs": 2, "summary": 2, "profile": 2}, {"x": 2.0, "steps": 3, "logs": 2}, {"x": 2.0, "stop_at": 3}, {"x": 1.0, "stop_at": 1, "runs": 2, "fails": True},
           {"feeds": [3.0], "last": 2}, {"feeds": [3.0, 3.0], "last": 2, "fails": True}, {"feeds": [3.0], "x": 3.0, "caller_feeds": True, "last": 2, "fails": True},
           {"x": float("nan"), "nan": False}, {"x": float("nan"), "nan": True, "fails": True}]
 
@@ -291,6 +294,9 @@ def GS3_hooks():
                 hooks.append(job.make("artel_hook_nan", job.step, 1, not script["nan"]))
             if "summary" in script:
                 hooks.append(job.watching("summary", every_steps=script["summary"], directory=(ours + "/summaries").encode()))
+            if "profile" in script:
+                options = job.struct("artel_hook_options", every_steps=script["profile"], directory=(ours + "/profile").encode())
+                hooks.append(job.make("artel_hook_profiler", job.context, ctypes.byref(options)))
             final, last = job.final()
             how = job.play(hooks + [final], x=None if "feeds" in script and not script.get("caller_feeds") else script["x"], runs=script.get("runs", 1))
             events, want, logged = in_tensorflow(theirs, script)
@@ -306,6 +312,13 @@ def GS3_hooks():
             expect([float(line.split()[2]) for line in lines] == logged + (seen[-1:] if "logs" in script else []), script, lines, logged, seen)
             units = max([unit for name, unit in job.events if name == "end"], default=None)
             expect(units is None or last.value == units + 1, "the last run sees", last.value, "behind", units)
+        if "profile" in script:
+            have, due = [sorted(name for name in os.listdir(folder + "/profile") if name.startswith("timeline")) for folder in (ours, theirs)]
+            expect(have == due == ["timeline-2.json", "timeline-4.json"], "timelines", have, due)
+            for name in have:
+                with open(ours + "/profile/" + name) as file:
+                    spans = [event for event in json.load(file) if event["ph"] == "X"]
+                expect({"binary"} <= {span["name"] for span in spans} and all(span["dur"] >= 0 and span["args"]["kernel"] for span in spans), name, spans)
         if "summary" in script:
             expect(steps_in(ours + "/summaries") == steps_in(theirs + "/summaries"), "points", steps_in(ours + "/summaries"), steps_in(theirs + "/summaries"))
 

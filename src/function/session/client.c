@@ -312,6 +312,7 @@ static artel_status run_it(run *r, artel_function *f)
     if (status < 0 && s->seat.endpoint) return artel__placed_broken(s, status);
     artel__placed_drop(r->plan);
     if (status == ARTEL_OK) status = r->failure;
+    if (status == ARTEL_OK && s->watch) artel__placed_tell_times(r->plan);
     if (status == ARTEL_OK && r->plan->writes) s->strategy->runs++;
     return status;
 }

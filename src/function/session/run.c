@@ -145,6 +145,7 @@ static artel_status report_fault(const artel__placed_plan *p, const artel__place
 static artel_status compute(artel__placed_plan *p, artel__placed_part *part)
 {
     ARTEL_TRY(artel__placed_part_open(p, part));
+    if (p->session->watch) ARTEL_TRY(artel__execution_profile(part->run));
     set_inputs(p, part);
     if (p->session->communicator) artel__coll_seat_enter(p->session->communicator, ARTEL__MEMBER_COMPUTE);
     uint32_t caller = artel__fp_enter();
@@ -247,6 +248,28 @@ void artel__placed_drop(artel__placed_plan *p)
     }
     for (int e = 0; e < p->edges; e++) p->edge[e].posted = false;
     p->active = false;
+}
+
+void artel__placed_tell_times(const artel__placed_plan *p)
+{
+    static const char *const phases[] = {"forward", "backward", "apply"};
+    for (int i = 0; i < p->parts; i++) {
+        const artel__placed_part *part = &p->part[i];
+        const artel__node_time *time = artel__execution_times(part->run);
+        for (int n = 0; time && n < part->graph.nodes; n++) {
+            double operations;
+            const artel__node *node = &part->graph.node[n];
+            if (time[n].calls == 0) continue;
+            p->session->watch(
+                p->session->watch_user,
+                &(artel__placed_time){.layer = node->name ? node->name : "",
+                                      .operation = node->op->name,
+                                      .kernel = artel__executable_kernel(part->executable, n, p->rows, &operations),
+                                      .phase = phases[node->phase],
+                                      .begin_ns = time[n].begin_ns,
+                                      .longest_ns = time[n].longest_ns});
+        }
+    }
 }
 
 const void *artel__placed_output(const artel__placed_plan *p, int output)

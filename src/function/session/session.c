@@ -178,6 +178,12 @@ void artel__placed_surround(artel_session *s, artel__placed_around_fn *around, v
     s->around_user = user;
 }
 
+void artel__placed_watch(artel_session *s, artel__placed_time_fn *watch, void *user)
+{
+    s->watch = watch;
+    s->watch_user = user;
+}
+
 void *artel__placed_surrounded(const artel_session *s)
 {
     return s->around_user;

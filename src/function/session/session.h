@@ -14,6 +14,14 @@ artel_context *artel__placed_function_context(const artel_function *function);
 typedef artel_status artel__placed_around_fn(void *user, artel_function *function, const artel_session_call *call);
 void artel__placed_surround(artel_session *session, artel__placed_around_fn *around, void *user);
 void *artel__placed_surrounded(const artel_session *session);
+/* Where the time went of a node that this task has computed in a run of its own. */
+typedef struct artel__placed_time {
+    const char *layer, *operation, *kernel, *phase;
+    int64_t begin_ns, longest_ns;
+} artel__placed_time;
+typedef void artel__placed_time_fn(void *user, const artel__placed_time *time);
+/* Runs by this client are timed from here on, and their nodes told when they have succeeded. NULL: no more. */
+void artel__placed_watch(artel_session *session, artel__placed_time_fn *watch, void *user);
 /* Whether the last call of a client's failed because a task is lost. */
 bool artel__placed_lost(const artel_session *session);
 /* Whether it is task 0. */

@@ -142,6 +142,8 @@ struct artel_session {
     artel__text text;
     artel__placed_around_fn *around; /* of a monitored session; with around_user */
     void *around_user;
+    artel__placed_time_fn *watch; /* with watch_user */
+    void *watch_user;
 };
 
 /* Who computes what belongs to a task. */
@@ -190,6 +192,8 @@ artel_status artel__placed_advance(artel__placed_plan *plan, bool *moved);
 void artel__placed_commit(artel__placed_plan *plan);
 /* The run is over, or given up: nothing is posted any more. */
 void artel__placed_drop(artel__placed_plan *plan);
+/* Tells the session's watcher of each node of this task's. */
+void artel__placed_tell_times(const artel__placed_plan *plan);
 /* Where this task has an output that it has computed; NULL: it has not. */
 const void *artel__placed_output(const artel__placed_plan *plan, int output);
 
