@@ -24,16 +24,17 @@ typedef struct artel_estimator artel_estimator;
 
 typedef enum artel_estimator_mode {
     ARTEL_ESTIMATOR_TRAIN = 0,
-    ARTEL_ESTIMATOR_EVALUATE = 1
+    ARTEL_ESTIMATOR_EVALUATE = 1,
+    ARTEL_ESTIMATOR_PREDICT = 2
 } artel_estimator_mode;
 
-#define ARTEL_ESTIMATOR_METRICS 16 /* the most of a model function */
+#define ARTEL_ESTIMATOR_METRICS 16 /* the most of a model function, and the most predictions */
 
 /* -- the model -- */
 
 /* Declares variables, models and optimizers in a strategy (artel/strategy.h), the same ones each time. Called before
- * the model function for each strategy that is made: one to train, one to evaluate. Models are made before, once;
- * weights come from the checkpoint. */
+ * the model function for each strategy that is made: one to train, one to evaluate, one to predict. Models are made
+ * before, once; weights come from the checkpoint. */
 typedef artel_status artel_estimator_build_fn(void *user, artel_strategy *strategy, artel_estimator_mode mode);
 
 /* What a model function is given. Columns of the data are features, or labels: by role, or by name ("y", "y_...",
@@ -53,6 +54,11 @@ typedef struct artel_estimator_metric {
     artel_value value; /* one number a row: the metric is their mean; or shared: the mean of the batches, by rows */
 } artel_estimator_metric;
 
+typedef struct artel_estimator_prediction {
+    const char *name;  /* stays until the estimator is destroyed */
+    artel_value value; /* rows, of any shape and element type */
+} artel_estimator_prediction;
+
 /* What it makes, what EstimatorSpec is; all is none at first. */
 typedef struct artel_estimator_spec {
     artel_value loss; /* one number a row, whose mean is the loss; or a shared scalar */
@@ -60,11 +66,47 @@ typedef struct artel_estimator_spec {
         *optimizer; /* in training: takes a step against the loss; NULL: the model function writes variables itself */
     artel_estimator_metric metrics[ARTEL_ESTIMATOR_METRICS]; /* in evaluation, beside "loss" */
     int metric_count;
+    artel_estimator_prediction predictions[ARTEL_ESTIMATOR_METRICS]; /* in prediction, which has no loss */
+    int prediction_count;
 } artel_estimator_spec;
 
 /* Traced (artel/graph.h) for each mode. */
 typedef artel_status artel_estimator_model_fn(void *user, artel_graph *graph, const artel_estimator_batch *batch,
                                               artel_estimator_spec *spec);
+
+/* A variable that has another name in a checkpoint. */
+typedef struct artel_renamed {
+    const char *name;   /* artel_variable_name() */
+    const char *before; /* there: a name as the file has it ("layers/dense/vars/0"), or that of a variable of the
+                           program's own */
+} artel_renamed;
+
+/* What tf.estimator.WarmStartSettings is: variables begin as the checkpoint of another run has them, of an estimator,
+ * of artel_strategy_save() or of fit. */
+typedef struct artel_warm_start {
+    size_t struct_size;
+    const char *checkpoint; /* "run/ckpt-500", or a directory, of which the newest one */
+    const char *variables;  /* which ones: a regular expression in RE2's syntax, found at the beginning of their names;
+                               NULL: all */
+    bool all;               /* those that are not trained, too (moving statistics) */
+    const artel_renamed *renamed;
+    int renamed_count;
+} artel_warm_start;
+
+#ifdef __cplusplus
+static inline artel_warm_start artel_warm_start_init(void)
+{
+    artel_warm_start warm = artel_warm_start();
+    warm.struct_size = sizeof warm;
+    return warm;
+}
+#define ARTEL_WARM_START_INIT artel_warm_start_init()
+#else
+#define ARTEL_WARM_START_INIT                   \
+    {                                           \
+        .struct_size = sizeof(artel_warm_start) \
+    }
+#endif
 
 typedef struct artel_estimator_options {
     size_t struct_size;
@@ -81,6 +123,7 @@ typedef struct artel_estimator_options {
     int64_t save_summary_steps;     /* 100: the loss for TensorBoard; 0: none */
     artel_event_fn *on_event;       /* STEP, CHECKPOINT, EVALUATE; or NULL */
     void *event_user;
+    const artel_warm_start *warm_start; /* how a training begins that finds no checkpoint in model_dir; or NULL */
 } artel_estimator_options;
 
 #ifdef __cplusplus
@@ -252,18 +295,60 @@ static inline artel_eval_spec artel_eval_spec_init(void)
     }
 #endif
 
-/* Trains from the newest checkpoint on; all tasks of a cluster but the evaluator call it. A checkpoint is written when
- * training begins anew, at the interval of the options, when it ends, and when the process is asked to end
- * (ARTEL_ERROR_PREEMPTED). Errors: ARTEL_ERROR_UNSUPPORTED (a hook wants to stop one of several tasks that train
- * together: they end together, by max_steps); ARTEL_ERROR_INVALID (specs, a checkpoint of another program),
- * ARTEL_ERROR_RUN (the loss is not a number), those of the functions, of artel_strategy_loop(), and over parameter
- * servers of artel_coordinator_schedule() and artel_coordinator_serve(). */
+/* Trains from the newest checkpoint on, or, where there is none, from the warm start; all tasks of a cluster but the
+ * evaluator call it. A checkpoint is written when training begins anew, at the interval of the options, when it ends,
+ * and when the process is asked to end (ARTEL_ERROR_PREEMPTED). Errors: ARTEL_ERROR_UNSUPPORTED (a hook wants to stop
+ * one of several tasks that train together: they end together, by max_steps); ARTEL_ERROR_INVALID (specs, a checkpoint
+ * of another program), ARTEL_ERROR_RUN (the loss is not a number), those of the functions, of artel_strategy_loop(),
+ * and over parameter servers of artel_coordinator_schedule() and artel_coordinator_serve(). */
 ARTEL_API artel_status artel_estimator_train(artel_estimator *estimator, const artel_train_spec *spec);
 /* Evaluates the newest checkpoint, or the one that the spec names, in this process alone; exports nothing. `out`:
  * "loss", the metrics and "global_step", as a history of one epoch. Errors: ARTEL_ERROR_NOT_FOUND (no checkpoint), as
  * above. */
 ARTEL_API artel_status artel_estimator_evaluate(artel_estimator *estimator, const artel_eval_spec *spec,
                                                 artel_history **out);
+/* A batch of predictions; `stop` is for the function to set: it wants no more. */
+typedef struct artel_predicted_batch {
+    int64_t step;             /* of the checkpoint */
+    int64_t first, rows;      /* how many came before; how many these are */
+    const char *const *names; /* as the model function has named them */
+    const artel_array *arrays;
+    int count;
+    bool stop;
+} artel_predicted_batch;
+
+/* Lent until it returns. A failure ends the call. */
+typedef artel_status artel_predict_fn(void *user, artel_predicted_batch *predictions);
+
+typedef struct artel_predict_spec {
+    size_t struct_size;
+    artel_estimator_input_fn *input;
+    artel_predict_fn *predict;
+    void *user;                        /* of both */
+    const char *checkpoint;            /* as artel_eval_spec has it */
+    const artel_estimator_hook *hooks; /* begin, before and after each batch, end */
+    int hook_count;
+} artel_predict_spec;
+
+#ifdef __cplusplus
+static inline artel_predict_spec artel_predict_spec_init(void)
+{
+    artel_predict_spec spec = artel_predict_spec();
+    spec.struct_size = sizeof spec;
+    return spec;
+}
+#define ARTEL_PREDICT_SPEC_INIT artel_predict_spec_init()
+#else
+#define ARTEL_PREDICT_SPEC_INIT                   \
+    {                                             \
+        .struct_size = sizeof(artel_predict_spec) \
+    }
+#endif
+
+/* What Estimator.predict() is: the model function's predictions of all rows of the input, in their order, by the newest
+ * checkpoint or the one that the spec names, in this process alone. Errors: ARTEL_ERROR_NOT_FOUND (no checkpoint),
+ * ARTEL_ERROR_INVALID (no predictions, shared ones), ARTEL_ERROR_CANCELLED, those of the functions. */
+ARTEL_API artel_status artel_estimator_predict(artel_estimator *estimator, const artel_predict_spec *spec);
 /* Alone: trains, and evaluates checkpoints in between and after the end. In a cluster: chief and workers train, and the
  * evaluator evaluates each checkpoint that it finds until training is over. `out` (or NULL): the last evaluation; NULL
  * where this task made none. */

@@ -157,7 +157,7 @@ artel_status artel__estimator_restore(artel__estimator_side *side, const char *d
     artel_status status = artel__checkpoint_newer(ctx, directory, newer_than, out, &folder, &manifest);
     if (manifest && max_steps) *max_steps = json_integer_value(json_object_get(manifest, "max_steps"));
     if (status == ARTEL_OK && out->step > newer_than)
-        status = take_up(side->strategy, side->mode == ARTEL_ESTIMATOR_EVALUATE, folder, manifest);
+        status = take_up(side->strategy, side->mode != ARTEL_ESTIMATOR_TRAIN, folder, manifest);
     json_decref(manifest);
     artel__free(ctx, folder);
     return status;

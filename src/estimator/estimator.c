@@ -6,6 +6,7 @@
 #include "estimator/estimator_impl.h"
 #include "function/snapshot.h"
 #include "function/spec.h"
+#include "text/row_function.h"
 #include "train/checkpoint_file.h"
 
 #define OPTION(field) offsetof(artel_estimator_options, field)
@@ -32,6 +33,7 @@ artel_status artel_estimator_create(artel_context *ctx, const artel_estimator_op
     e->ctx = ctx;
     e->options = chosen;
     artel_status status = artel__strategy_take_options(ctx, chosen.strategy, &e->strategy);
+    if (status == ARTEL_OK) status = artel__warm_start_take(ctx, chosen.warm_start, &e->warm);
     if (status < 0)
         artel_estimator_destroy(e);
     else
@@ -136,6 +138,23 @@ static artel_status trace_evaluation(artel__estimator_side *side, artel_graph *g
     return artel_graph_status(g);
 }
 
+static artel_status trace_prediction(artel__estimator_side *side, artel_graph *g, const artel_estimator_spec *spec,
+                                     artel_value *out)
+{
+    if (spec->prediction_count < 1 || spec->prediction_count > ARTEL_ESTIMATOR_METRICS)
+        return misuse(side, "give 1 to 16 where the mode is ARTEL_ESTIMATOR_PREDICT", "no predictions, or this many");
+    side->values = spec->prediction_count;
+    for (int i = 0; i < side->values; i++) {
+        const artel_estimator_prediction *made = &spec->predictions[i];
+        if (!made->name || !made->name[0]) return misuse(side, "name each", "a prediction has no name");
+        side->name[i] = made->name;
+        ARTEL_TRY(artel_graph_describe(g, out[i] = made->value, NULL, NULL, &side->rows[i]));
+        if (!side->rows[i]) return misuse(side, "predict rows", "a prediction is a shared value");
+    }
+    for (int i = side->values; i < ARTEL__ESTIMATOR_VALUES; i++) out[i] = artel_graph_number(g, 0);
+    return artel_graph_status(g);
+}
+
 static artel_status trace(void *user, artel_graph *g, const artel_value *in, artel_value *out)
 {
     artel__estimator_side *side = user;
@@ -145,6 +164,7 @@ static artel_status trace(void *user, artel_graph *g, const artel_value *in, art
     ARTEL_TRY(list_columns(side, in, &batch));
     ARTEL_TRY(o->model(o->user, g, &batch, &spec));
     ARTEL_TRY(artel_graph_status(g));
+    if (side->mode == ARTEL_ESTIMATOR_PREDICT) return trace_prediction(side, g, &spec, out);
     return side->mode == ARTEL_ESTIMATOR_TRAIN ? trace_training(side, g, &spec, out)
                                                : trace_evaluation(side, g, &spec, out);
 }
@@ -155,7 +175,7 @@ static artel_status make_function(artel__estimator_side *side)
 {
     bool trains = side->mode == ARTEL_ESTIMATOR_TRAIN;
     artel_function_options o = ARTEL_FUNCTION_OPTIONS_INIT;
-    o.name = trains ? "train" : "evaluate";
+    o.name = trains ? "train" : side->mode == ARTEL_ESTIMATOR_PREDICT ? "predict" : "evaluate";
     o.arguments = side->input.argument;
     o.argument_count = side->input.columns;
     o.output_count = trains ? 1 : ARTEL__ESTIMATOR_VALUES;
@@ -164,9 +184,11 @@ static artel_status make_function(artel__estimator_side *side)
     if (trains && !artel__function_writes(side->function))
         return misuse(side, "set the spec's optimizer, or write variables by artel_graph_apply()", "it trains nothing");
     for (int i = 0; i < side->values; i++) {
-        ARTEL_TRY(artel_function_output(side->function, i, &side->dtype[i], NULL, NULL));
-        side->value[i] = artel__arena_alloc(&side->arena, side->rows[i] ? (size_t)side->input.given.batch_size : 1,
-                                            artel_dtype_size(side->dtype[i]));
+        artel_shape shape;
+        ARTEL_TRY(artel_function_output(side->function, i, &side->dtype[i], &shape, NULL));
+        size_t rows = side->rows[i] ? (size_t)side->input.given.batch_size : 1;
+        side->value[i] = artel__arena_alloc(&side->arena, rows,
+                                            (size_t)artel_shape_count(&shape) * artel__cell_size(side->dtype[i]) + 1);
     }
     return artel__arena_status(&side->arena);
 }
@@ -188,10 +210,10 @@ static artel_status make_strategy(artel__estimator_side *side, artel_cluster *cl
     artel_strategy_options s = side->estimator->strategy;
     s.cluster = cluster;
     s.batch_size = side->input.given.batch_size;
-    if (side->mode == ARTEL_ESTIMATOR_EVALUATE) s.shards = 0;
+    if (side->mode != ARTEL_ESTIMATOR_TRAIN) s.shards = 0;
     bool together =
         s.strategy && (strcmp(s.strategy, "multi-worker") == 0 || strcmp(s.strategy, "parameter-server") == 0);
-    if (side->mode == ARTEL_ESTIMATOR_EVALUATE && together) s.strategy = NULL;
+    if (side->mode != ARTEL_ESTIMATOR_TRAIN && together) s.strategy = NULL;
     ARTEL_TRY(artel_strategy_create(side->estimator->ctx, &s, &side->strategy));
     artel_status status = o->build ? o->build(o->user, side->strategy, side->mode) : ARTEL_OK;
     if (status >= 0) return ARTEL_OK;

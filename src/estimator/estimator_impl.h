@@ -13,7 +13,7 @@
 #include "train/history.h"
 
 enum {
-    ARTEL__ESTIMATOR_VALUES = 1 + ARTEL_ESTIMATOR_METRICS, /* the loss, metrics */
+    ARTEL__ESTIMATOR_VALUES = 1 + ARTEL_ESTIMATOR_METRICS, /* the loss, metrics; predictions */
     ARTEL__ESTIMATOR_PATH = 4300
 };
 
@@ -21,6 +21,7 @@ struct artel_estimator {
     artel_context *ctx;
     artel_estimator_options options;
     artel_strategy_options strategy;
+    artel_warm_start warm; /* its checkpoint is NULL: none */
 };
 
 typedef struct artel__estimator_side {
@@ -32,7 +33,7 @@ typedef struct artel__estimator_side {
     artel_function *function;
     const char *name[ARTEL__ESTIMATOR_VALUES]; /* of what the function gives: "loss", metrics */
     bool rows[ARTEL__ESTIMATOR_VALUES];
-    artel_dtype dtype[ARTEL__ESTIMATOR_VALUES]; /* of each: float32, float64 */
+    artel_dtype dtype[ARTEL__ESTIMATOR_VALUES]; /* of each: float32, float64; of predictions any */
     void *value[ARTEL__ESTIMATOR_VALUES];
     int values;
     artel__tfevents *events;    /* NULL: nobody wants points, or there was none yet */
@@ -73,6 +74,11 @@ artel_status artel__estimator_save_now(artel__estimator_side *side, const artel_
  * (or NULL): of the run that wrote it. */
 artel_status artel__estimator_restore(artel__estimator_side *side, const char *directory, int64_t newer_than,
                                       artel_checkpoint_info *out, int64_t *max_steps);
+
+/* warm.c: options as given, NULL accepted; and what the estimator's say, before the first step. Errors of both: as
+ * artel_warm_start has them; the strategy stays as it was. */
+artel_status artel__warm_start_take(artel_context *ctx, const artel_warm_start *given, artel_warm_start *out);
+artel_status artel__side_warm_start(artel__estimator_side *side);
 
 /* evaluate.c: what evaluates, over all checkpoints of a call. */
 typedef struct artel__evaluator {

@@ -134,7 +134,8 @@ artel_status artel__step_schedule(artel__step_trainer *t)
     chief c = {.t = t, .heard = t->first, .scheduled = t->first};
     bool told = false;
     ARTEL_TRY(artel_coordinator_open(t->side.strategy, NULL, &c.coordinator));
-    artel_status status = t->saved >= 0 ? give_all(&c) : ARTEL_OK;
+    bool warm = t->side.estimator->warm.checkpoint != NULL;
+    artel_status status = t->saved >= 0 || warm ? give_all(&c) : ARTEL_OK;
     if (status == ARTEL_OK) status = go_on(&c, &told);
     while (status == ARTEL_ERROR_RUN && !told && t->saved >= 0 && ++c.failures <= MOST_FAILURES) {
         status = go_back(&c);

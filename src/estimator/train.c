@@ -98,6 +98,7 @@ static artel_status begin(artel__step_trainer *t)
          i++) /* a job that this task joins removes the oldest ones */
         status = artel__estimator_restore(&t->side, t->side.estimator->options.model_dir, -1, &found, NULL);
     ARTEL_TRY(status);
+    if (found.step < 0) ARTEL_TRY(artel__side_warm_start(&t->side));
     t->saved = found.step;
     t->first = found.step > 0 ? found.step : 0;
     t->saved_ns = t->evaluated_ns = artel__now_ns();

@@ -74,7 +74,7 @@ class Scene:
                      "artel_worker_next_fn": [ctypes.c_void_p] * 3 + [ctypes.c_int],
                      "artel_all_reduce_list_fn": [ctypes.c_void_p] * 3, "artel_optimizer_update_fn": [ctypes.c_void_p] * 4,
                      "artel_estimator_build_fn": [ctypes.c_void_p] * 2 + [ctypes.c_int], "artel_estimator_model_fn": [ctypes.c_void_p] * 4,
-                     "artel_estimator_input_fn": [ctypes.c_void_p] * 3, "artel_estimator_hook_fn": [ctypes.c_void_p] * 2,
+                     "artel_estimator_input_fn": [ctypes.c_void_p] * 3, "artel_estimator_hook_fn": [ctypes.c_void_p] * 2, "artel_predict_fn": [ctypes.c_void_p] * 2,
                      "artel_hook_begin_fn": [ctypes.c_void_p] * 2, "artel_hook_unit_fn": [ctypes.c_void_p] * 2 + [ctypes.c_int64],
                      "artel_hook_run_fn": [ctypes.c_void_p] * 2, "artel_hook_feed_fn": [ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p],
                      "artel_operation_gradient_fn": [ctypes.c_void_p] * 3 + [ctypes.c_int] * 3 + [ctypes.c_void_p]}[kind]
@@ -97,6 +97,8 @@ class Scene:
                                                         lib.artel_graph_variable(graph, self.made["declared"][0])))
         spec.loss = lib.artel_graph_op(graph, b"mean", ctypes.byref(product), 1, b'{"axis": -1}')
         spec.optimizer = self.made["declared"][1]
+        if batch.mode == 2:  # prediction
+            spec.predictions[0].name, spec.predictions[0].value, spec.prediction_count = self.text("product"), product.value, 1
         return 0
 
     def feed(self, _user, context, given):
@@ -333,6 +335,8 @@ class Scene:
                                         "model": self.callback("artel_estimator_model_fn", self.estimate), "keep_checkpoint_max": 5},
             "artel_train_spec": {"input": self.callback("artel_estimator_input_fn", self.feed)},
             "artel_eval_spec": {"input": self.callback("artel_estimator_input_fn", self.feed)},
+            "artel_predict_spec": {"input": self.callback("artel_estimator_input_fn", self.feed), "predict": self.callback("artel_predict_fn", lambda _user, _batch: 0)},
+            "artel_warm_start": {"checkpoint": self.text("elsewhere")},
             "artel_session_options": {"clients": 1},
             "artel_device_setter_options": {"ps_tasks": 2},
             "artel_session_call": {"feeds": self.struct("artel_array") if kind == "artel_session_call" else 0, "feed_count": 1,
@@ -390,7 +394,7 @@ class Scene:
             self.object("artel_variable")  # before the session
         if self.function == "artel_coordinator_go_back":
             assert lib.artel_coordinator_keep(self.object("artel_coordinator")) == 0
-        if self.function == "artel_estimator_evaluate":
+        if self.function in ("artel_estimator_evaluate", "artel_estimator_predict"):
             assert lib.artel_estimator_train(self.object("artel_estimator"), self.struct("artel_train_spec")) == 0
         if self.function == "artel_cluster_get":
             assert lib.artel_cluster_put(self.object("artel_cluster"), self.text("loss"), self.text("0.25"), 4, True) == 0

@@ -18,6 +18,7 @@ LENT = {"artel_estimator_input", "artel_value_context"}  # made by the library, 
 # Structs that a struct points to: which function takes that, the field, the field that counts them, and values for a good one.
 INNER = {"artel_estimator_hook": ("artel_estimator_evaluate", "artel_eval_spec", "hooks", "hook_count"),
          "artel_exporter": ("artel_estimator_evaluate", "artel_eval_spec", "exporters", "exporter_count"),
+         "artel_warm_start": ("artel_estimator_create", "artel_estimator_options", "warm_start", None),
          "artel_strategy_options": ("artel_estimator_create", "artel_estimator_options", "strategy", None)}
 libc = ctypes.CDLL(None, use_errno=True)
 libc.mmap.restype = ctypes.c_void_p
