@@ -90,7 +90,8 @@ static artel_status list_routes(artel__group *group, const artel__all_reduce_def
     int *hosts = start + group->ranks + 1;
     for (int r = 0; r <= group->ranks; r++) start[r] = group->layout.start[r];
     for (int r = 0; r < group->ranks; r++) hosts[r] = host ? host[r] : 0;
-    artel__coll_tree tree = {.shards = group->layout.shards, .ranks = group->ranks, .start = start};
+    artel__coll_tree tree = {
+        .shards = group->layout.width, .present = group->layout.shards, .ranks = group->ranks, .start = start};
     artel_all_reduce_group members = {group->ranks, hosts};
     ARTEL_TRY(artel__coll_route_make(group->ctx, &def->route, &members, &route));
     artel_status status = artel__coll_route_check(&route, &tree, def->name);

@@ -22,11 +22,12 @@ artel_status artel__step_combine(artel__device_execution *e, int stage, const ar
     return artel__program_launch(p->program, e->device, e->in, count, out);
 }
 
-/* A replica alone: the tree has one root. */
+/* A replica alone: all of the tree, whose shards need not be a power of two. */
 static artel_status fold_alone(artel__device_execution *e, int stage, const artel__fold_plan *fold)
 {
     const artel__cut_stage *cut = &e->x->cut.stage[stage];
-    ARTEL_TRY(artel__step_combine(e, stage, &fold->node[0], fold->first, e->out));
+    artel__fold_node all = {fold->first, fold->count};
+    ARTEL_TRY(artel__step_combine(e, stage, &all, fold->first, e->out));
     for (int i = 0, at = 0; i < cut->collectives; i++) {
         const artel__node *collective = &e->x->graph->node[cut->collective[i]];
         if (collective->op->collective != ARTEL__COLLECTIVE_GATHER)

@@ -47,6 +47,8 @@ static artel_status make_strategy(loader *l, const json_t *record, artel_strateg
     int64_t seed, runs, units;
     ARTEL_TRY(artel__saved_integer(s, from, "batch_size", 1, 1000000000, &options->batch_size));
     ARTEL_TRY(artel__saved_integer(s, from, "shards", 1, ARTEL__MAX_SHARDS, &options->shards));
+    while (options->shards & (options->shards - 1)) /* of the fast class: here who computes may be another */
+        options->shards += options->shards & -options->shards;
     ARTEL_TRY(artel__saved_integer(s, from, "seed", INT64_MIN, INT64_MAX, &seed));
     ARTEL_TRY(artel__saved_integer(s, from, "runs", 0, ARTEL__MOST_COUNTED, &runs));
     ARTEL_TRY(artel__saved_integer(s, from, "units", 0, ARTEL__MOST_COUNTED, &units));

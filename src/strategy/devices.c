@@ -2,7 +2,7 @@
 /* Replicas and shards of a run on devices, and opening these.
  *
  * Bits of a device do not depend on how many of them there are, so shards are a function of the batch; a shard wants
- * more rows than on cores, for few starve a large device.
+ * more rows than on cores, for few starve a large device. In the fast class each replica has one shard.
  */
 #include "strategy/devices.h"
 
@@ -49,13 +49,9 @@ int32_t artel__mixed_shards(int64_t batch_size, int tasks)
 
 int32_t artel__device_shards(const artel__device_share *share)
 {
-    int32_t shards = 1;
     int tasks = artel__mesh_is_single(share->cluster) ? 1 : artel_cluster_size(share->cluster);
     int replicas = tasks * (share->replicas ? share->replicas : artel__device_replicas(share));
-    if (share->devices->place.fast) {
-        while (shards < replicas && shards < ARTEL__MAX_SHARDS) shards *= 2;
-        return shards;
-    }
+    if (share->devices->place.fast) return replicas < ARTEL__MAX_SHARDS ? replicas : ARTEL__MAX_SHARDS;
     return shards_for(share->batch_size, shares_of(&share->devices->mixture));
 }
 

@@ -76,11 +76,34 @@ static artel_status open_devices(artel__session *session, const artel__strategy_
     return ARTEL_OK;
 }
 
+/* Of the fast class as many as replicas, unless groups of them have to be parts of a tree. */
+static void default_shards(artel__session_options *o, const artel__device_share *share)
+{
+    int32_t shards = artel__strategy_shards(share), whole = 1;
+    while (whole < shards) whole *= 2;
+    o->shards = o->batch_groups > 1 ? whole : shards;
+}
+
+/* A number of shards that nobody has given may be none of those. */
+static artel_status check_shards(artel__session *session, bool given)
+{
+    const artel__session_options *o = &session->options;
+    if (o->shards < 1 || o->shards > ARTEL__MAX_SHARDS || (given && (o->shards & (o->shards - 1))))
+        return artel__fail(session->ctx, ARTEL_ERROR_INVALID, ".shards", "give 1, 2, 4, 8, ... up to 4096",
+                           "%d virtual shards: not a power of two in range", o->shards);
+    if (o->batch_groups < 0 || (o->batch_groups > 1 && o->shards % o->batch_groups))
+        return artel__fail(session->ctx, ARTEL_ERROR_INVALID, ".batch_norm_groups",
+                           "give a power of two up to the number of shards",
+                           "%d groups do not divide the %d virtual shards of a batch of %lld", o->batch_groups,
+                           o->shards, (long long)o->batch_size);
+    return ARTEL_OK;
+}
+
 static artel_status resolve(artel__session *session)
 {
     artel__session_options *o = &session->options;
     const artel__strategy_def *strategy;
-    bool single = artel__mesh_is_single(o->cluster);
+    bool single = artel__mesh_is_single(o->cluster), given = o->shards != 0;
     if (o->batch_size < 1)
         return artel__fail(session->ctx, ARTEL_ERROR_INVALID, ".batch_size", "give a number of at least 1",
                            "the batch size is %lld", (long long)o->batch_size);
@@ -89,15 +112,8 @@ static artel_status resolve(artel__session *session)
     artel__device_share share = {strategy, session->devices, o->replicas, o->shards, o->batch_size, o->cluster};
     if (o->shards == 0 && !single && o->device.mixed)
         o->shards = artel__mixed_shards(o->batch_size, artel_cluster_size(o->cluster));
-    if (o->shards == 0) o->shards = artel__strategy_shards(&share);
-    if (o->shards < 1 || o->shards > ARTEL__MAX_SHARDS || (o->shards & (o->shards - 1)))
-        return artel__fail(session->ctx, ARTEL_ERROR_INVALID, ".shards", "give 1, 2, 4, 8, ... up to 4096",
-                           "%d virtual shards: not a power of two in range", o->shards);
-    if (o->batch_groups < 0 || (o->batch_groups > 1 && o->shards % o->batch_groups))
-        return artel__fail(session->ctx, ARTEL_ERROR_INVALID, ".batch_norm_groups",
-                           "give a power of two up to the number of shards",
-                           "%d groups do not divide the %d virtual shards of a batch of %lld", o->batch_groups,
-                           o->shards, (long long)o->batch_size);
+    if (o->shards == 0) default_shards(o, &share);
+    ARTEL_TRY(check_shards(session, given));
     share.shards = o->shards;
     ARTEL_TRY(artel__strategy_divide(session->ctx, &share, o->threads, o->all_reduce, &session->strategy));
     session->cluster = single || o->alone ? NULL : o->cluster;

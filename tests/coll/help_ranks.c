@@ -45,7 +45,9 @@ void help_tree_value(const help_tree *tree, int32_t first, int32_t count, char *
         memcpy(out, tree->leaf + (size_t)first * bytes, bytes);
         return;
     }
-    help_tree_value(tree, first, count / 2, out, scratch + bytes);
-    help_tree_value(tree, first + count / 2, count / 2, scratch, scratch + bytes);
+    int32_t left = 1; /* the largest power of two that leaves something on the right */
+    while (2 * left < count) left *= 2;
+    help_tree_value(tree, first, left, out, scratch + bytes);
+    help_tree_value(tree, first + left, count - left, scratch, scratch + bytes);
     tree->merge(out, out, scratch, tree->elements);
 }

@@ -130,7 +130,7 @@ static void make_scene(scene *s, int32_t shards, int ranks, const column *column
     s->calls = 1;
     s->def = artel__all_reduces[0];
     assert_int_equal(artel_context_create(NULL, &s->ctx), ARTEL_OK);
-    assert_int_equal(artel__coll_layout_init(s->ctx, shards, ranks, &s->layout), ARTEL_OK);
+    assert_int_equal(artel__coll_layout_init_runs(s->ctx, shards, ranks, NULL, &s->layout), ARTEL_OK);
     assert_int_equal(artel__fabric_create(s->ctx, ranks, false, &s->fabric), ARTEL_OK);
     for (int c = 0; c < count; c++) make_column(s, c);
     for (int r = 0; r < ranks; r++)
@@ -144,7 +144,7 @@ static void choose(scene *s, const artel__all_reduce_def *def)
     int host[MOST_RANKS];
     artel_all_reduce_route route;
     artel_all_reduce_group group = {s->ranks, host};
-    artel__coll_tree tree = {.shards = s->shards, .ranks = s->ranks, .start = start};
+    artel__coll_tree tree = {.shards = s->layout.width, .present = s->shards, .ranks = s->ranks, .start = start};
     s->def = def;
     for (int r = 0; r < s->ranks; r++) artel__coll_itinerary_fini(&s->itinerary[r]);
     if (def->ops != &artel__all_reduce_relay_ops || s->ranks == 1) return;
@@ -249,6 +249,18 @@ static void every_rank_and_shard_count(void **state)
         for (int32_t shards = 1; shards <= 256; shards *= 2) {
             if (rank_counts[i] <= shards) check(shards, rank_counts[i], columns, 6);
         }
+    }
+}
+
+/* As many as replicas, and fewer replicas than there were (the fast class of devices). */
+static void shards_that_are_no_power_of_two(void **state)
+{
+    (void)state;
+    static const column columns[] = {
+        {ARTEL_DTYPE_FLOAT32, 0, 4099}, {ARTEL_DTYPE_FLOAT64, 2, 3 * 5}, {ARTEL_DTYPE_INT64, 1, 7}};
+    static const int32_t shards[] = {3, 5, 6, 7, 11, 13};
+    for (size_t i = 0; i < sizeof shards / sizeof *shards; i++) {
+        for (int ranks = 1; ranks <= shards[i]; ranks++) check(shards[i], ranks, columns, 3);
     }
 }
 
@@ -363,6 +375,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_rank_and_shard_count),
+        cmocka_unit_test(shards_that_are_no_power_of_two),
         cmocka_unit_test(every_element_count),
         cmocka_unit_test(large_and_mixed),
         cmocka_unit_test(nothing_at_all),

@@ -90,6 +90,46 @@ static void runs_of_any_length(void **state)
     }
 }
 
+/* The tree over leaves that are no power of two: as many of them as can be one stand on the left. */
+static int32_t left_of(int32_t count)
+{
+    int32_t left = 1;
+    while (2 * left < count) left *= 2;
+    return left;
+}
+
+/* Whatever the number of shards, and whoever owns them, the merges are those of that tree. */
+static void check_any(artel_context *ctx, int32_t shards, int32_t ranks)
+{
+    artel__coll_layout l;
+    artel__fold_node place[ARTEL__MAX_NODES] = {{0, 0}};
+    assert_int_equal(artel__coll_layout_init_runs(ctx, shards, ranks, NULL, &l), ARTEL_OK);
+    assert_int_equal(l.steps, l.nodes - 1);
+    assert_true(l.width >= shards && l.width < 2 * shards + (shards == 1));
+    for (int32_t i = 0; i < l.steps; i++) {
+        const artel__coll_merge_step *s = &l.step[i];
+        artel__fold_node left = s->left < 0 ? l.node[-1 - s->left].shards : place[s->left];
+        artel__fold_node right = s->right < 0 ? l.node[-1 - s->right].shards : place[s->right];
+        assert_true(s->to >= 0 && s->to < l.places && (s->left < 0 || s->left == s->to) && s->right != s->to);
+        assert_int_equal(left.first + left.count, right.first);
+        assert_int_equal(left.count, left_of(left.count + right.count));
+        place[s->to] = (artel__fold_node){left.first, left.count + right.count};
+    }
+    artel__fold_node root = l.steps ? place[0] : l.node[0].shards;
+    assert_true(root.first == 0 && root.count == shards);
+    for (int32_t n = 1; n < l.nodes; n++)
+        for (int32_t k = 0; k < n; k++)
+            assert_int_not_equal(artel__coll_node_number(&l, n), artel__coll_node_number(&l, k));
+    artel__coll_layout_fini(ctx, &l);
+}
+
+static void any_number_of_shards(void **state)
+{
+    for (int32_t shards = 1; shards <= 40; shards++) {
+        for (int32_t ranks = 1; ranks <= shards; ranks++) check_any(*state, shards, ranks);
+    }
+}
+
 static void every_layout(void **state)
 {
     for (int32_t shards = 1; shards <= 64; shards *= 2) {
@@ -147,6 +187,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_layout, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(any_number_of_shards, set_up, tear_down),
         cmocka_unit_test_setup_teardown(runs_of_any_length, set_up, tear_down),
         cmocka_unit_test_setup_teardown(rows_follow_the_shards, set_up, tear_down),
         cmocka_unit_test_setup_teardown(dump_is_stable, set_up, tear_down),

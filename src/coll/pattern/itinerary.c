@@ -175,6 +175,13 @@ static artel_status refuse(const maker *m, const char *name, const artel__coll_h
                        hop->from == m->out->rank ? "to" : "from", hop->from == m->out->rank ? hop->to : hop->from);
 }
 
+/* The blocks that the rank itself has. */
+static int list_own(const artel__coll_tree *tree, int32_t rank, artel__fold_node *out)
+{
+    int32_t from = tree->start[rank], to = rank + 1 == tree->ranks ? present(tree) : tree->start[rank + 1];
+    return artel__fold_nodes(from, to - from, out);
+}
+
 static artel_status follow_slice(maker *m, const artel_all_reduce_route *route, const char *name, int32_t slice,
                                  int32_t *at)
 {
@@ -182,7 +189,7 @@ static artel_status follow_slice(maker *m, const artel_all_reduce_route *route, 
     int32_t rank = m->out->rank;
     m->count = m->places = 0;
     m->out->begin[slice] = m->out->legs;
-    m->out->own = list_run(m->tree, rank, rank + 1, own);
+    m->out->own = list_own(m->tree, rank, own);
     for (int32_t b = 0; b < m->out->own; b++) hold(m, own[b], -1 - b);
     for (; *at < route->hops && route->hop[*at].slice == slice; ++*at) {
         const artel__coll_hop *hop = &route->hop[*at];

@@ -3,7 +3,8 @@
  *
  * The program is found with a stack: push the nodes from left to right; while the two on top are siblings, merge them.
  * Since the nodes tile the tree, exactly the root remains. Nodes are pushed by reference; merged values live at the
- * stack place of their left half, so a place is overwritten only by its own continuation.
+ * stack place of their left half, so a place is overwritten only by its own continuation. Of a number of shards that is
+ * no power of two several are left, the largest on the left; they are merged from the right.
  */
 #include "coll/pattern/layout.h"
 
@@ -46,27 +47,39 @@ static void list_steps(artel__coll_layout *layout)
             height--;
         }
     }
+    for (; height > 1; height--) {
+        entry *left = &stack[height - 2], *right = &stack[height - 1];
+        layout->step[layout->steps++] = (artel__coll_merge_step){height - 2, left->operand, right->operand};
+        if (height - 1 > layout->places) layout->places = height - 1;
+        left->operand = height - 2;
+    }
+}
+
+static artel_status refuse(artel_context *ctx, int32_t shards, int32_t ranks)
+{
+    return artel__fail(ctx, ARTEL_ERROR_INVALID, ".shards",
+                       "give a power of two that is at least the number of replicas",
+                       "%d virtual shards for %d replicas", shards, ranks);
 }
 
 artel_status artel__coll_layout_init(artel_context *ctx, int32_t shards, int32_t ranks, artel__coll_layout *out)
 {
+    if (shards < 1 || (shards & (shards - 1))) return refuse(ctx, shards, ranks);
     return artel__coll_layout_init_runs(ctx, shards, ranks, NULL, out);
 }
 
 artel_status artel__coll_layout_init_runs(artel_context *ctx, int32_t shards, int32_t ranks, const int32_t *start,
                                           artel__coll_layout *out)
 {
-    if (shards < 1 || shards > ARTEL__MAX_SHARDS || (shards & (shards - 1)) || ranks < 1 || ranks > shards)
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, ".shards",
-                           "give a power of two that is at least the number of replicas",
-                           "%d virtual shards for %d replicas", shards, ranks);
+    if (shards < 1 || shards > ARTEL__MAX_SHARDS || ranks < 1 || ranks > shards) return refuse(ctx, shards, ranks);
     int64_t most = (int64_t)ranks * ARTEL__MAX_NODES < shards ? (int64_t)ranks * ARTEL__MAX_NODES : shards;
     size_t node_bytes = (size_t)most * sizeof(artel__coll_node),
            first_bytes = 2 * ((size_t)ranks + 1) * sizeof(int32_t);
     void *block;
     ARTEL_TRY(artel__calloc(ctx, 1, node_bytes + first_bytes + (size_t)most * sizeof(artel__coll_merge_step),
                             "collectives", &block));
-    *out = (artel__coll_layout){.shards = shards, .ranks = ranks, .node = block};
+    *out = (artel__coll_layout){.shards = shards, .width = 1, .ranks = ranks, .node = block};
+    while (out->width < shards) out->width *= 2;
     out->first = (int32_t *)((char *)block + node_bytes);
     out->start = out->first + ranks + 1;
     out->step = (artel__coll_merge_step *)((char *)block + node_bytes + first_bytes);

@@ -25,19 +25,21 @@ typedef struct artel__coll_merge_step {
 } artel__coll_merge_step;
 
 typedef struct artel__coll_layout {
-    int32_t shards, ranks;
+    int32_t shards, width, ranks; /* width: leaves of the tree, the power of two from `shards` on */
     int32_t *start;               /* [ranks + 1]: rank r owns shards start[r] .. start[r + 1] - 1 */
     int32_t nodes;                /* of all ranks */
     artel__coll_node *node;       /* [nodes], ascending */
     int32_t *first;               /* [ranks + 1]: rank r owns nodes first[r] .. first[r + 1] - 1 */
     artel__coll_merge_step *step; /* [nodes - 1] */
     int32_t steps;
-    int32_t places; /* of the merge stack; at most 1 + log2 V */
+    int32_t places; /* of the merge stack; at most 1 + log2 of the tree's leaves */
 } artel__coll_layout;
 
 /* shards: a power of two up to ARTEL__MAX_SHARDS; 1 <= ranks <= shards (ARTEL_ERROR_INVALID otherwise). */
 artel_status artel__coll_layout_init(artel_context *ctx, int32_t shards, int32_t ranks, artel__coll_layout *out);
-/* The same with runs of shards of any length, each at least 1, beginning at start[rank]; NULL: even ones. */
+/* The same with runs of shards of any length, each at least 1, beginning at start[rank]; NULL: even ones. `shards` may
+ * be any number up to ARTEL__MAX_SHARDS: leaves of the tree that are not there leave their left neighbours as they are.
+ */
 artel_status artel__coll_layout_init_runs(artel_context *ctx, int32_t shards, int32_t ranks, const int32_t *start,
                                           artel__coll_layout *out);
 void artel__coll_layout_fini(artel_context *ctx, artel__coll_layout *layout);
@@ -49,7 +51,7 @@ void artel__coll_layout_dump(const artel__coll_layout *layout, artel__text *out)
 static inline uint32_t artel__coll_node_number(const artel__coll_layout *layout, int32_t node)
 {
     const artel__fold_node *n = &layout->node[node].shards;
-    return (uint32_t)((layout->shards + n->first) / n->count);
+    return (uint32_t)((layout->width + n->first) / n->count);
 }
 
 static inline int32_t artel__coll_owned(const artel__coll_layout *layout, int32_t rank)
