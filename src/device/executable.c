@@ -109,7 +109,8 @@ static artel_status write_part(artel__device_executable *x, const artel__step_pr
     ARTEL_TRY(artel__arena_status(&x->arena));
     memcpy(out, cut->out, (size_t)cut->outs * sizeof *out);
     memcpy(out + cut->outs, x->written, (size_t)extra * sizeof *out);
-    for (int i = 0; i < cut->ins && p->part == ARTEL__PART_APPLY; i++) given[i] = is_written(x, cut->in[i]);
+    for (int i = 0; i < cut->ins && p->part == ARTEL__PART_APPLY && !p->inside; i++)
+        given[i] = is_written(x, cut->in[i]);
     artel__lower_request request = {.graph = x->graph,
                                     .node = cut->node,
                                     .nodes = cut->nodes,
@@ -131,22 +132,16 @@ static artel_status write_part(artel__device_executable *x, const artel__step_pr
 artel_status artel__step_part_write(artel__device_executable *x, int stage, artel__step_part part, int64_t rows,
                                     int64_t batch, artel__text *text, artel__lowered *out)
 {
-    return write_part(x, &(artel__step_program){.stage = stage, .part = part, .rows = rows, .batch = batch}, text, out);
+    artel__step_program p = {.stage = stage, .part = part, .rows = rows, .batch = batch, .inside = true};
+    return write_part(x, &p, text, out);
 }
 
 /* -- programs -- */
 
-void artel__step_program_name(const artel__device_executable *x, const artel__step_program *p, char *out, size_t size)
-{
-    static const char *const parts[] = {"common", "rows", "apply", "combine", "group", "step", "all-reduce"};
-    snprintf(out, size, "%s %s %d, %lld", x->graph->training ? "train" : "test", parts[p->part], p->stage,
-             (long long)p->rows);
-}
-
 static artel__program_source source_of(const artel__device_executable *x, const artel__step_program *p,
                                        const char *name)
 {
-    bool joint = p->part == ARTEL__PART_JOINT;
+    bool joint = p->part == ARTEL__PART_JOINT || p->part == ARTEL__PART_ALL;
     return (artel__program_source){.name = name,
                                    .text = p->text.data,
                                    .length = p->text.length,
@@ -169,6 +164,7 @@ static artel_status compile(const artel__device_executable *x, artel__step_progr
 static bool is_empty(const artel__device_executable *x, int stage, artel__step_part part)
 {
     const artel__cut_program *cut = artel__step_part_of(x, stage, part);
+    if (part == ARTEL__PART_ALL) return false;
     return cut ? cut->nodes == 0 : x->cut.stage[stage].collectives == 0;
 }
 
@@ -189,6 +185,7 @@ static artel_status find(artel__device_executable *x, const artel__step_program 
     artel__text_init(&p->text, x->ctx);
     artel_status status = p->part == ARTEL__PART_COMBINE ? artel__step_combine_write(x, p, &p->text)
                           : p->part == ARTEL__PART_JOINT ? artel__step_joint_write(x, p, &p->text)
+                          : p->part == ARTEL__PART_ALL   ? artel__step_all_write(x, p, &p->text)
                           : p->part == ARTEL__PART_GROUP ? artel__step_group_write(x, p, &p->text)
                                                          : write_part(x, p, &p->text, &p->lowered);
     if (status < 0) {
@@ -218,7 +215,8 @@ static artel_status write_one(artel__device_executable *x, int stage, artel__ste
     artel__step_program wanted = {.stage = stage, .part = part, .batch = batch, .scan = scan};
     *out = NULL;
     if (is_empty(x, stage, part)) return ARTEL_OK;
-    if (part == ARTEL__PART_ROWS || part == ARTEL__PART_COMBINE || part == ARTEL__PART_STEP) wanted.rows = rows;
+    bool by_rows = part == ARTEL__PART_ROWS || part == ARTEL__PART_STEP || part == ARTEL__PART_ALL;
+    if (by_rows || part == ARTEL__PART_COMBINE) wanted.rows = rows;
     return find(x, &wanted, out);
 }
 
@@ -273,6 +271,11 @@ static artel_status try_all(artel__device_executable *x, artel__text *refused)
     int64_t batch = x->options.batch_size, least = batch / x->options.shards,
             most = (batch + x->options.shards - 1) / x->options.shards;
     if (x->cut.step.nodes) return try_one(x, 0, ARTEL__PART_STEP, batch, refused);
+    if (artel__step_all_takes(x, batch)) {
+        ARTEL_TRY(try_one(x, 0, ARTEL__PART_ALL, most, refused));
+        if (refused->length == 0) return ARTEL_OK;
+        artel__text_clear(refused); /* all names, from the parts */
+    }
     for (int s = 0; s < x->cut.stages; s++) {
         ARTEL_TRY(try_one(x, s, ARTEL__PART_COMMON, 0, refused));
         ARTEL_TRY(try_one(x, s, ARTEL__PART_ROWS, most, refused));
@@ -434,6 +437,8 @@ static artel_status list_all(artel__device_executable *x, int64_t batch, bool sc
     *count = 0;
     if (x->cut.step.nodes && !scan)
         return list_one(x, 0, ARTEL__PART_STEP, (int64_t[]){batch, batch}, false, out, count);
+    if (artel__step_all_takes(x, batch) && !scan)
+        return list_one(x, 0, ARTEL__PART_ALL, (int64_t[]){most, batch}, false, out, count);
     for (int s = 0; s < x->cut.stages; s++) {
         ARTEL_TRY(list_one(x, s, ARTEL__PART_COMMON, (int64_t[]){0, batch}, scan, out, count));
         ARTEL_TRY(list_one(x, s, ARTEL__PART_ROWS, (int64_t[]){most, batch}, scan, out, count));
@@ -481,15 +486,28 @@ bool artel__step_programs_hash(artel__device_executable *x, char out[65])
     return known;
 }
 
-static artel_status make_programs(artel__device_executable *x)
+static artel_status make_those_needed(artel__device_executable *x)
 {
     artel__text refused;
     artel__text_init(&refused, x->ctx);
     artel_status status = try_all(x, &refused);
     if (status == ARTEL_OK && refused.length) status = refuse(x, refused.data);
     artel__text_fini(&refused);
-    if (status == ARTEL_OK && !artel__step_programs_are_shared(x)) status = compile_all(x);
-    return status < 0 ? status : artel__step_memory_check(x);
+    return status == ARTEL_OK && !artel__step_programs_are_shared(x) ? compile_all(x) : status;
+}
+
+/* The step of all replicas has a second copy of the variables: where there is no room for it, part comes after part,
+ * which gives the same bits. */
+static artel_status make_programs(artel__device_executable *x)
+{
+    ARTEL_TRY(make_those_needed(x));
+    if (artel__step_all_takes(x, x->options.batch_size) && !artel__step_memory_suffices(x)) {
+        x->all = false;
+        x->first = NULL;
+        memset(x->of_part, 0, (size_t)(ARTEL__PARTS * x->cut.stages) * sizeof *x->of_part);
+        ARTEL_TRY(make_those_needed(x));
+    }
+    return artel__step_memory_check(x);
 }
 
 /* A kept value comes before the barrier: what APPLY makes is not known then. */

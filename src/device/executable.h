@@ -50,6 +50,7 @@ typedef enum artel__step_part {
     ARTEL__PART_GROUP, /* common, the rows of all shards that a replica owns, and its sums over them */
     ARTEL__PART_STEP,  /* of a graph that is joined: rows and apply */
     ARTEL__PART_JOINT, /* the plug-in's all-reduce of what the replicas of this process have, on all their devices */
+    ARTEL__PART_ALL,   /* the step of all of them, if they have as many rows: stages, all-reduces, apply (all.c) */
     ARTEL__PARTS
 } artel__step_part;
 
@@ -73,13 +74,30 @@ typedef struct artel__step_group {
     int scalars, faults;
 } artel__step_group;
 
+/* A part of the step of all replicas. */
+typedef struct artel__step_piece {
+    const artel__cut_program *cut;
+    artel__lowered lowered;
+    int stage;
+    artel__step_part part;
+} artel__step_piece;
+
+typedef struct artel__step_all {
+    artel__step_piece *piece; /* in order */
+    int pieces;
+    artel__value_id *in, *out; /* in order; behind `in` words, behind `out` what is written, and faults */
+    int ins, outs, scalars;
+} artel__step_all;
+
 typedef struct artel__step_program {
     int stage;
     artel__step_part part;
     int64_t rows, batch;  /* of COMBINE: the shards of the node */
     int32_t first, count; /* of GROUP: owned shards */
     artel__step_group *group;
-    bool scan; /* it looks for what is not finite, too */
+    artel__step_all *all;
+    bool inside; /* a function of another program: it gives its arguments' memory to nothing */
+    bool scan;   /* it looks for what is not finite, too */
     artel__lowered lowered;
     artel__text text;                          /* until it is compiled */
     uint8_t key[ARTEL__PROGRAM_KEY];           /* unless it is refused */
@@ -91,12 +109,21 @@ enum {
     ARTEL__MAX_JOINT = 64 /* devices that a list names */
 };
 
+/* A launch of the step of all replicas. */
+typedef struct artel__joint_step {
+    artel__buffer *const *in[ARTEL__MAX_JOINT]; /* by replica: arguments, which stay its own; NULL: it has left none */
+    artel__buffer **out[ARTEL__MAX_JOINT];      /* what was made; NULL: none */
+    const artel__step_program *program;         /* that has made it; NULL: none has */
+} artel__joint_step;
+
 /* Where the replicas of a process leave blocks for an all-reduce of the plug-in, and find its results: what one has
- * left is nobody's until it is launched, so a replica that gives up a step takes nothing away from a launch. */
+ * left is nobody's until it is launched, so a replica that gives up a step takes nothing away from a launch. The
+ * arguments of a whole step are taken back by the replica before it lets go of them. */
 typedef struct artel__joint {
     pthread_mutex_t lock;                       /* of what follows */
     artel__buffer **block[2][ARTEL__MAX_JOINT]; /* left, made; by replica and fold of the stage; NULL: none */
-    int members, most;                          /* replicas; folds of a stage */
+    artel__joint_step step[2];                  /* the one that is computed, the one behind it */
+    int members, most, results;                 /* replicas; folds of a stage; of a whole step */
 } artel__joint;
 
 typedef struct artel__device_executable {
@@ -108,6 +135,7 @@ typedef struct artel__device_executable {
     artel__cut cut;
     bool joined;              /* the graph is not cut: one replica has the batch as one shard, and the class is fast */
     artel__joint *joint;      /* NULL: sums are artel's */
+    bool all;                 /* with `joint`: where replicas have as many rows their step is one program */
     artel__value_id *written; /* variables that APPLY writes, ascending */
     int writes;
     artel__value_id **spent; /* by stage: values that nobody reads behind it */
@@ -149,19 +177,29 @@ typedef struct artel__step_memory {
     int64_t batch;                       /* the inputs of a step that is sent ahead: not in it */
 } artel__step_memory;
 void artel__step_memory_read(const artel__device_executable *x, artel__step_memory *out);
+/* Whether the device has what a step needs, as far as it is known. */
+bool artel__step_memory_suffices(const artel__device_executable *x);
 /* How many batches can be sent ahead. Errors: NO_MEMORY (a step needs more than the device has). */
 artel_status artel__step_memory_check(artel__device_executable *x);
 /* The tree over leaves; of a count that is no power of two, the largest one below it stands on the left. */
 artel__hlo_value artel__step_merge(artel__hlo *h, artel__collective kind, const artel__hlo_value *leaf, int count);
+/* What replicas have, in a program that all of them run. */
+artel__hlo_value artel__step_join_blocks(artel__hlo *h, artel__collective kind, artel__hlo_value own);
 /* merge.c: writes COMBINE and JOINT. Arguments: by collective of the stage, gathers left out, the leaves, or the
  * replica's block; results: by collective the node, or the sum. No text: the stage has nothing but gathers. */
 artel_status artel__step_combine_write(artel__device_executable *x, const artel__step_program *p, artel__text *text);
 artel_status artel__step_joint_write(artel__device_executable *x, const artel__step_program *p, artel__text *text);
-/* joint.c: x->joint, where the place and the options have sums made by the plug-in. */
+/* all.c: whether a batch of so many rows is one launch for all replicas; writes ALL. */
+bool artel__step_all_takes(const artel__device_executable *x, int64_t batch);
+artel_status artel__step_all_write(artel__device_executable *x, artel__step_program *p, artel__text *text);
+/* joint.c: x->joint and x->all, where the place and the options have sums made by the plug-in. */
 artel_status artel__step_joint_create(artel__device_executable *x);
 void artel__step_joint_destroy(artel__device_executable *x);
 /* Whether a stage is launched as a group for these shards. */
 bool artel__step_is_grouped(const artel__device_executable *x, int stage, const artel__fold_plan *fold, bool scan);
+/* Row in the global batch at which the rows begin that the i-th fault of a group, of ALL counts from. */
+int64_t artel__step_group_row(const artel__step_program *p, const artel__step *step, int fault);
+int64_t artel__step_all_row(const artel__step_program *p, const artel__step *step, int fault);
 /* The group of a stage; NULL in *out: there is nothing to run. Errors as below. */
 artel_status artel__step_group_find(artel__device_executable *x, int stage, const artel__fold_plan *fold,
                                     const artel__step_program **out);

@@ -15,6 +15,7 @@
 static artel_status run_stages(artel__device_execution *e, const artel__step *step)
 {
     const artel__step_program *p;
+    if (artel__step_is_all(e, step)) return artel__step_all_run(e, step);
     if (artel__step_take_ahead(e, step)) return ARTEL_OK;
     if (e->x->cut.step.nodes && !e->scan) {
         ARTEL_TRY(artel__step_program_find(e->x, 0, ARTEL__PART_STEP, step->fold->rows, step->fold->batch, false, &p));
@@ -111,6 +112,8 @@ static void apply(void *self, const artel__step *step)
 static int most_arguments(const artel__device_executable *x)
 {
     int most = x->cut.apply.ins + x->cut.apply.outs + x->writes + x->cut.step.ins + x->cut.step.outs;
+    int all = x->graph->inputs + x->graph->variable_values + x->graph->kept_count + x->writes;
+    most = x->all && most < all ? all : most;
     for (int s = 0; s < x->cut.stages; s++) {
         const artel__cut_stage *stage = &x->cut.stage[s];
         int here = stage->common.ins + stage->common.outs + stage->rows.ins + stage->rows.outs;

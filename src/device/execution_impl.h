@@ -38,6 +38,7 @@ typedef struct artel__step_ahead {
     artel__buffer **out;
     int outs;
     int64_t *word, changes;
+    artel__buffer **in, *words; /* of the step of all replicas: what this one has left for it */
 } artel__step_ahead;
 
 /* A number of rows whose programs all ranks have. */
@@ -129,6 +130,19 @@ bool artel__step_commit(artel__device_execution *e);
 void artel__step_launch_ahead(artel__device_execution *e);
 bool artel__step_take_ahead(artel__device_execution *e, const artel__step *step);
 void artel__step_drop_next(artel__device_execution *e); /* that computation */
+bool artel__step_ahead_is_possible(const artel__device_execution *e);
+/* An argument of the next step: what was sent, what a variable has become, or is; NULL: it is not here. */
+artel__buffer *artel__step_ahead_argument(artel__device_execution *e, artel__value_id id);
+
+/* -- the step of all replicas of the process, in one launch (step_all.c) -- */
+
+/* Whether the step is one; then all of it, as compute does it. */
+bool artel__step_is_all(const artel__device_execution *e, const artel__step *step);
+artel_status artel__step_all_run(artel__device_execution *e, const artel__step *step);
+/* Leaves what this replica has for the next step, which the last one launches. */
+void artel__step_all_leave_next(artel__device_execution *e, const artel__step *next);
+/* It is not to be launched with what this replica has left. */
+void artel__step_all_take_back(artel__device_execution *e);
 void artel__step_ahead_drop(artel__device_execution *e);
 
 /* -- variables that stay in this machine's memory (step_central.c) -- */
@@ -150,8 +164,6 @@ artel_status artel__step_launch(artel__device_execution *e, const artel__step_pr
 /* A stage at once (step_group.c). */
 artel_status artel__step_launch_group(artel__device_execution *e, const artel__step_program *p,
                                       const artel__step *step);
-/* Row in the global batch at which the shard of a group's i-th fault begins. */
-int64_t artel__step_group_row(const artel__step_program *p, const artel__step *step, int fault);
 /* The step as owned shard `s` sees it; all of the replica's rows when s < 0. `fold`, `start`: room. */
 void artel__step_narrow(const artel__step *step, int s, artel__fold_plan *fold, int64_t start[2], artel__step *out);
 /* Room for the numbers of a launch, until the next step is computed; NULL: memory is out. */
@@ -172,6 +184,9 @@ artel_status artel__step_combine(artel__device_execution *e, int stage, const ar
                                  artel__buffer **out);
 /* The folds of a stage over the replicas of this process, by the plug-in (step_joint.c): results are where the
  * collectives have them. */
+/* `gathers`: the first replica hears of all others, a byte each; else they hear of it. `byte`: own, by replica. */
+artel_status artel__step_joint_tell(artel__device_execution *e, const artel__step *step, int32_t message, bool gathers,
+                                    uint8_t byte[ARTEL__MAX_JOINT]);
 artel_status artel__step_joint_sum(artel__device_execution *e, int stage, const artel__step *step);
 /* The collectives behind a stage. */
 artel_status artel__step_exchange(artel__device_execution *e, int stage, const artel__step *step);

@@ -324,10 +324,23 @@ artel_status artel__step_group_write(artel__device_executable *x, artel__step_pr
     int64_t row = artel__shard_start(p->batch, x->options.shards, p->first);
     for (int s = 0; s <= p->count; s++)
         w.start[s] = artel__shard_start(p->batch, x->options.shards, p->first + s) - row;
-    w.nodes = artel__fold_nodes(p->first, p->count, w.node);
+    w.nodes = w.alone ? 1 : artel__fold_nodes(p->first, p->count, w.node);
+    if (w.alone) w.node[0] = (artel__fold_node){p->first, p->count};
     p->lowered.by_batch = true;
     artel__hlo_init(&w.h, x->ctx);
     artel_status status = write_main(&w, text);
     artel__hlo_fini(&w.h);
     return status;
+}
+
+int64_t artel__step_group_row(const artel__step_program *p, const artel__step *step, int fault)
+{
+    const artel__step_group *g = p->group;
+    int at = g->common.faults;
+    if (fault < at) return 0;
+    for (int s = 0; s < p->count; s++) {
+        at += g->rows[g->form[s]].faults;
+        if (fault < at) return step->fold->row + step->fold->start[s];
+    }
+    return step->fold->row;
 }

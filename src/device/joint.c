@@ -116,12 +116,15 @@ artel_status artel__step_joint_create(artel__device_executable *x)
     if (members < 2 || !x->options.device_sums || x->options.staged || x->options.here != members) return ARTEL_OK;
     artel__joint *joint = artel__arena_alloc(&x->arena, 1, sizeof *joint);
     if (!joint) return ARTEL_ERROR_NO_MEMORY;
-    *joint = (artel__joint){.members = members, .most = most_folds(x)};
+    *joint = (artel__joint){.members = members, .most = most_folds(x), .results = x->graph->kept_count + x->writes + 2};
     for (int k = 0; k < 2 * members; k++)
         joint->block[k % 2][k / 2] = artel__arena_alloc(&x->arena, (size_t)joint->most + 1, sizeof(artel__buffer *));
+    for (int k = 0; k < 2 * members; k++)
+        joint->step[k % 2].out[k / 2] = artel__arena_alloc(&x->arena, (size_t)joint->results, sizeof(artel__buffer *));
     ARTEL_TRY(artel__arena_status(&x->arena));
     pthread_mutex_init(&joint->lock, NULL);
     x->joint = joint;
+    x->all = x->options.shards == members && !x->options.common && !x->options.across;
     return ARTEL_OK;
 }
 
@@ -133,6 +136,10 @@ void artel__step_joint_destroy(artel__device_executable *x)
         for (int i = 0; i < joint->most; i++) {
             artel__buffer_release(x->place->platform, joint->block[0][r][i]);
             artel__buffer_release(x->place->platform, joint->block[1][r][i]);
+        }
+        for (int i = 0; i < joint->results; i++) {
+            artel__buffer_release(x->place->platform, joint->step[0].out[r][i]);
+            artel__buffer_release(x->place->platform, joint->step[1].out[r][i]);
         }
     }
     pthread_mutex_destroy(&joint->lock);

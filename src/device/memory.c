@@ -136,6 +136,15 @@ static int64_t least_free(const artel__device_place *place)
     return least;
 }
 
+bool artel__step_memory_suffices(const artel__device_executable *x)
+{
+    artel__step_memory memory;
+    int64_t free = least_free(x->place);
+    if (free < 0) return true;
+    artel__step_memory_read(x, &memory);
+    return !memory.known || memory.most * replicas_of_device(x) <= free;
+}
+
 artel_status artel__step_memory_check(artel__device_executable *x)
 {
     artel__step_memory memory;
@@ -155,6 +164,14 @@ artel_status artel__step_memory_check(artel__device_executable *x)
         "MB",
         (double)(memory.most * each) * mega, (double)memory.variables * mega, (double)memory.values * mega,
         (double)memory.programs * mega, each > 1 ? ", of each replica on it" : "", (double)free * mega);
+}
+
+void artel__step_program_name(const artel__device_executable *x, const artel__step_program *p, char *out, size_t size)
+{
+    static const char *const parts[] = {"common", "rows", "apply",      "combine",
+                                        "group",  "step", "all-reduce", "replicas"};
+    snprintf(out, size, "%s %s %d, %lld", x->graph->training ? "train" : "test", parts[p->part], p->stage,
+             (long long)p->rows);
 }
 
 void artel__step_summary(const artel__device_executable *x, artel__text *out)

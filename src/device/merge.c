@@ -72,7 +72,7 @@ artel_status artel__step_combine_write(artel__device_executable *x, const artel_
 }
 
 /* Sums of floats are the plug-in's; all else is gathered, and merged on every device along the tree. */
-static artel__hlo_value join_blocks(artel__hlo *h, artel__collective kind, artel__hlo_value own)
+artel__hlo_value artel__step_join_blocks(artel__hlo *h, artel__collective kind, artel__hlo_value own)
 {
     const artel__hlo_type type = *artel__hlo_type_of(h, own);
     bool real = type.dtype == ARTEL_DTYPE_FLOAT32 || type.dtype == ARTEL_DTYPE_FLOAT64;
@@ -102,7 +102,7 @@ artel_status artel__step_joint_write(artel__device_executable *x, const artel__s
     for (int i = 0; i < stage->collectives; i++) {
         artel__collective kind = x->graph->node[stage->collective[i]].op->collective;
         if (kind == ARTEL__COLLECTIVE_GATHER) continue;
-        block[count] = join_blocks(&h, kind, block[count]);
+        block[count] = artel__step_join_blocks(&h, kind, block[count]);
         count++;
     }
     artel_status status = count ? artel__hlo_finish(&h, block, count, text) : ARTEL_OK;

@@ -401,12 +401,13 @@ artel_status artel__devices_check_replicas(const artel__device_set *set, bool se
                        "fastest gives other last bits at each launch, and replicas have to stay equal");
 }
 
-/* In a cluster every task says the same, however many devices it has. */
+/* In a cluster the plug-in's part is that of a process, so every task has as many replicas. */
 static artel_status take_sums(artel__device_set *set, const artel__device_sums *sums)
 {
     set->place.sums = sums->replicas > 1 ? sums->replicas : 0;
     if (sums->among_tasks)
-        set->identity = artel__arena_printf(&set->arena, "%s, sums within a process by the plug-in", set->arithmetic);
+        set->identity = artel__arena_printf(&set->arena, "%s, sums within a process by the plug-in, %d replica%s each",
+                                            set->arithmetic, sums->replicas, sums->replicas == 1 ? "" : "s");
     else if (sums->replicas > 1)
         set->identity =
             artel__arena_printf(&set->arena, "%s, sums of %d replicas by the plug-in", set->arithmetic, sums->replicas);

@@ -55,8 +55,7 @@ typedef struct artel__device_set {
     /* The class of its arithmetic: "pjrt cuda, NVIDIA H100 80GB HBM3, 13000-8f3a2b11, float32": platform, kind of
      * device, plug-in. */
     const char *arithmetic;
-    /* The same and how replicas sum: what a run is, for those who continue it. Members of a cluster may differ in it.
-     */
+    /* The same and how replicas sum: what a run is, for those who continue it and for the members of a cluster. */
     const char *identity;
 } artel__device_set;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launches that do not wait for the host, where all of a step is one program (artel__device_executable.joined).
+/* Launches that do not wait for the host, where all of a step is one program (artel__device_executable.joined, and
+ * .all, whose launches are in step_all.c).
  *
  * What the step makes of the variables lies beside them, and takes their place when `apply` says that the step counts.
  * Behind it, where the inputs of the next one have been sent, that step is launched as it will most likely be asked
@@ -16,8 +17,10 @@ artel_status artel__step_ahead_prepare(artel__device_execution *e)
 {
     const artel__device_executable *x = e->x;
     artel__step_ahead *a = &e->ahead;
-    if (!x->joined) return ARTEL_OK;
-    size_t outs = (size_t)(x->cut.stage[0].rows.outs + x->cut.step.outs + x->writes);
+    if (!x->joined && !x->all) return ARTEL_OK;
+    size_t values = (size_t)x->graph->values + 2,
+           outs = (size_t)(x->cut.stage[0].rows.outs + x->cut.step.outs + x->writes);
+    if (x->all) a->in = artel__arena_alloc(&e->arena, values, sizeof(artel__buffer *));
     a->variable = artel__arena_alloc(&e->arena, (size_t)x->graph->values + 1, sizeof(artel__buffer *));
     a->out = artel__arena_alloc(&e->arena, outs + 2, sizeof(artel__buffer *));
     return artel__arena_status(&e->arena);
@@ -32,6 +35,7 @@ static void drop_variables(artel__device_execution *e)
 
 void artel__step_drop_next(artel__device_execution *e)
 {
+    if (e->x->all) artel__step_all_take_back(e);
     for (int i = 0; i < e->ahead.outs; i++) artel__step_put_into(e, &e->ahead.out[i], NULL);
     e->ahead.outs = 0;
     e->ahead.program = NULL;
@@ -43,9 +47,9 @@ void artel__step_ahead_drop(artel__device_execution *e)
     artel__step_drop_next(e);
 }
 
-static bool is_possible(const artel__device_execution *e)
+bool artel__step_ahead_is_possible(const artel__device_execution *e)
 {
-    return e->x->joined && !e->scan && !e->time;
+    return (e->x->joined || e->x->all) && !e->scan && !e->time;
 }
 
 /* -- variables -- */
@@ -53,6 +57,7 @@ static bool is_possible(const artel__device_execution *e)
 void artel__step_ahead_begin(artel__device_execution *e, const artel__step *step)
 {
     if (e->ahead.taken) artel__step_ahead_drop(e);
+    if (e->x->all) artel__step_all_take_back(e);
     e->ahead.step = *step;
     e->ahead.step.others =
         NULL; /* the caller's memory; what is launched without them is another step, and is dropped */
@@ -61,7 +66,7 @@ void artel__step_ahead_begin(artel__device_execution *e, const artel__step *step
 int artel__step_take_variables(artel__device_execution *e, artel__buffer *const *from)
 {
     for (int i = 0; i < e->x->writes; i++) artel__step_put_into(e, &e->ahead.variable[e->x->written[i]], from[i]);
-    e->ahead.taken = true;
+    e->ahead.taken = e->x->cut.apply.nodes > 0;
     return e->x->writes;
 }
 
@@ -86,8 +91,7 @@ static artel_status find_program(const artel__device_execution *e, const artel__
     return artel__step_program_find(e->x, 0, part, fold->rows, fold->batch, false, out);
 }
 
-/* Where an argument is: what was sent, what the variables have become, or what they are. */
-static artel__buffer *argument_of(artel__device_execution *e, artel__value_id id)
+artel__buffer *artel__step_ahead_argument(artel__device_execution *e, artel__value_id id)
 {
     const artel__graph *graph = e->x->graph;
     for (int i = 0; i < graph->inputs; i++) {
@@ -112,7 +116,7 @@ static artel_status launch(artel__device_execution *e, const artel__step_program
     int count = cut->ins;
     void *kept = e->ahead.word;
     for (int i = 0; i < cut->ins; i++) {
-        e->in[i] = argument_of(e, cut->in[i]);
+        e->in[i] = artel__step_ahead_argument(e, cut->in[i]);
         if (!e->in[i]) return ARTEL_OK;
     }
     int64_t *word = fill_words(e, p, next);
@@ -140,12 +144,16 @@ void artel__step_launch_ahead(artel__device_execution *e)
     artel__fold_plan fold;
     artel__step next = e->ahead.step;
     artel__step_drop_next(e);
-    if (!is_possible(e) || e->sents == 0 || sent->batch != next.fold->batch) return;
+    if (!artel__step_ahead_is_possible(e) || e->sents == 0 || sent->batch != next.fold->batch) return;
     artel__fold_plan_make(&fold, e->x->options.shards, sent->first, sent->count, sent->batch, e->sent_start);
     if (fold.rows == 0) return;
     next.fold = &fold;
     next.batch++;
     next.iteration++;
+    if (e->x->all) {
+        artel__step_all_leave_next(e, &next);
+        return;
+    }
     if (find_program(e, &fold, &p) < 0 || !p) return;
     if (launch(e, p, &next) < 0) artel__step_drop_next(e);
 }
@@ -154,7 +162,7 @@ bool artel__step_take_ahead(artel__device_execution *e, const artel__step *step)
 {
     const artel__step_program *p = e->ahead.program, *wanted;
     int at = 0;
-    if (!p || !is_possible(e) || e->ahead.changes != e->home->changes) return false;
+    if (e->x->all || !p || !artel__step_ahead_is_possible(e) || e->ahead.changes != e->home->changes) return false;
     if (find_program(e, step->fold, &wanted) < 0 || wanted != p) return false;
     const artel__cut_program *cut = artel__step_part_of(e->x, 0, p->part);
     const int64_t *word = fill_words(e, p, step);

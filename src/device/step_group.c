@@ -35,18 +35,6 @@ static artel_status put_words(artel__device_execution *e, const artel__step_prog
     return artel__step_put_words(e, words, g->scalars, out);
 }
 
-int64_t artel__step_group_row(const artel__step_program *p, const artel__step *step, int fault)
-{
-    const artel__step_group *g = p->group;
-    int at = g->common.faults;
-    if (fault < at) return 0;
-    for (int s = 0; s < p->count; s++) {
-        at += g->rows[g->form[s]].faults;
-        if (fault < at) return step->fold->row + step->fold->start[s];
-    }
-    return step->fold->row;
-}
-
 artel_status artel__step_launch_group(artel__device_execution *e, const artel__step_program *p, const artel__step *step)
 {
     const artel__step_group *g = p->group;

@@ -8,7 +8,7 @@
 #include "device/execution_impl.h"
 
 enum {
-    FIRST_MESSAGE = 1 << 21 /* two a stage, behind the collectives of the graph and those of agree.c */
+    FIRST_MESSAGE = 1 << 21 /* two a stage, and two, behind the collectives of the graph and those of agree.c */
 };
 
 static bool is_fold(const artel__device_execution *e, int32_t node)
@@ -58,15 +58,16 @@ static void leave(artel__device_execution *e, int folds)
     pthread_mutex_unlock(&joint->lock);
 }
 
-/* `gathers`: the first replica hears of all others; else they hear of it. */
-static artel_status tell(artel__device_execution *e, const artel__step *step, int32_t message, bool gathers)
+artel_status artel__step_joint_tell(artel__device_execution *e, const artel__step *step, int32_t message, bool gathers,
+                                    uint8_t byte[ARTEL__MAX_JOINT])
 {
     artel__comm_parcel parcel[ARTEL__MAX_JOINT];
-    uint8_t byte[ARTEL__MAX_JOINT] = {0};
     int first = e->comm->rank - e->index, count = 0, from = e->index ? 0 : 1, end = e->index ? 1 : e->x->joint->members;
     for (int r = from; r < end; r++, count++)
-        parcel[count] = (artel__comm_parcel){
-            .peer = first + r, .sends = gathers == (e->index > 0), .data = &byte[count], .bytes = 1};
+        parcel[count] = (artel__comm_parcel){.peer = first + r,
+                                             .sends = gathers == (e->index > 0),
+                                             .data = &byte[gathers && e->index ? e->index : r],
+                                             .bytes = 1};
     return e->comm->ops->exchange(e->comm->self, step, FIRST_MESSAGE + message, parcel, count);
 }
 
@@ -115,13 +116,14 @@ static void take(artel__device_execution *e, int stage)
 
 artel_status artel__step_joint_sum(artel__device_execution *e, int stage, const artel__step *step)
 {
+    uint8_t byte[ARTEL__MAX_JOINT] = {0};
     int folds = count_folds(e, &e->x->cut.stage[stage]);
     if (folds == 0) return ARTEL_OK;
     ARTEL_TRY(make_own(e, stage, step->fold));
     leave(e, folds);
-    ARTEL_TRY(tell(e, step, 2 * stage, true));
+    ARTEL_TRY(artel__step_joint_tell(e, step, 2 * stage, true, byte));
     if (e->index == 0) ARTEL_TRY(launch(e, stage, folds));
-    ARTEL_TRY(tell(e, step, 2 * stage + 1, false));
+    ARTEL_TRY(artel__step_joint_tell(e, step, 2 * stage + 1, false, byte));
     take(e, stage);
     return ARTEL_OK;
 }

@@ -207,7 +207,9 @@ static void read_fault(artel__device_execution *e, const artel__pending_fault *p
     for (int i = 0; i < lowered->faults; i++) {
         int64_t row = pending->word[2 * i];
         if (row == INT64_MAX) continue;
-        row += pending->program->group ? artel__step_group_row(pending->program, step, i) : pending->first_row;
+        row += pending->program->group ? artel__step_group_row(pending->program, step, i)
+               : pending->program->all ? artel__step_all_row(pending->program, step, i)
+                                       : pending->first_row;
         if (e->fault.node >= 0 &&
             (e->fault.node < lowered->fault[i] || (e->fault.node == lowered->fault[i] && e->fault.row <= row)))
             continue;
