@@ -20,3 +20,24 @@ const artel__plugin *device_cpu(artel__arena *arena)
         printf("skipped: no lammps-jax-pjrt-cpu (tests/requirements.txt)\n");
     return NULL;
 }
+
+int device_open(int virtual_devices, artel_context **ctx, artel__arena *arena, artel__platform **out)
+{
+    if (artel_context_create(NULL, ctx) < 0) return 1;
+    artel__arena_init(arena, *ctx);
+    const artel__plugin *plugin = device_cpu(arena);
+    int code = plugin ? 1 : 77;
+    artel__client_options options = {.virtual_devices = virtual_devices};
+    if (plugin && artel__platform_open(*ctx, plugin, &options, out) == ARTEL_OK) return 0;
+    if (plugin) fprintf(stderr, "%s: %s\n", artel_context_error(*ctx)->where, artel_context_error(*ctx)->what);
+    artel__arena_fini(arena);
+    artel_context_destroy(*ctx);
+    return code;
+}
+
+void device_close(artel_context *ctx, artel__arena *arena, artel__platform *platform)
+{
+    artel__platform_close(platform);
+    artel__arena_fini(arena);
+    artel_context_destroy(ctx);
+}

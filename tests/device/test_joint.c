@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timeout: 120 */
 /* Programs of several replicas on XLA's plug-in for the CPU: sums, what all have, on devices in any order, compiled and
- * loaded again; what is asked of more devices than a plug-in has. Skipped without it. With ARTEL_TEST_PJRT=FOLDER, laid
- * out as site-packages, also whether the compilers for an H100 and for a TPU take them. */
+ * loaded again; many launches on their way, beside those of single devices, on all of a plug-in's devices; what is
+ * asked of more devices than it has. Skipped without it. With ARTEL_TEST_PJRT=FOLDER, laid out as site-packages, also
+ * whether the compilers for an H100 and for a TPU take them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +19,11 @@
 
 enum {
     REPLICAS = 3,
-    COUNT = 5
+    COUNT = 5,
+    ALL = 8,   /* devices */
+    WIDE = 64, /* matrices of many launches */
+    CHAIN = 4, /* sums of one of them */
+    LAUNCHES = 40
 };
 
 static struct {
@@ -137,6 +142,91 @@ static void test_tried(void **state)
     assert_int_equal(artel_context_error(t.ctx)->status, ARTEL_OK); /* no failure of the run */
 }
 
+/* A product and a sum over all replicas, several times; of one replica the product alone. */
+static artel__program *make_chain(int replicas)
+{
+    static const int all[ALL] = {0, 1, 2, 3, 4, 5, 6, 7};
+    artel__hlo_type type = {.dtype = ARTEL_DTYPE_FLOAT32, .rank = 2, .dim = {WIDE, WIDE}};
+    artel__text text;
+    artel__program *out;
+    artel__hlo h;
+    artel__hlo_init(&h, t.ctx);
+    artel__text_init(&text, t.ctx);
+    h.replicas = replicas;
+    artel__hlo_value start = artel__hlo_argument(&h, &type, -1), x = start;
+    artel__hlo_value share = artel__hlo_number(&h, 1.0 / (replicas * WIDE), x);
+    for (int i = 0; i < CHAIN; i++) {
+        artel__hlo_value product = artel__hlo_dot(&h, x, start, 1, 0);
+        x = artel__hlo_binary(&h, "multiply", replicas > 1 ? artel__hlo_all_sum(&h, product) : product, share);
+    }
+    assert_int_equal(artel__hlo_finish(&h, &x, 1, &text), ARTEL_OK);
+    artel__program_source source = {"chain", text.data, text.length, replicas > 1 ? all : NULL,
+                                    replicas > 1 ? replicas : 0};
+    if (artel__program_compile(t.platform, &source, &out) < 0) fail_msg("%s", artel_context_error(t.ctx)->what);
+    artel__text_fini(&text);
+    artel__hlo_fini(&h);
+    return out;
+}
+
+static artel__buffer *put_ones(int device)
+{
+    float host[WIDE * WIDE];
+    artel_shape shape = {.rank = 2, .dim = {WIDE, WIDE}};
+    artel__buffer *out;
+    for (int i = 0; i < WIDE * WIDE; i++) host[i] = 1;
+    assert_int_equal(artel__buffer_put(t.platform, device, ARTEL_DTYPE_FLOAT32, &shape, host, &out), ARTEL_OK);
+    return out;
+}
+
+static void expect_ones(artel__buffer *buffer)
+{
+    float host[WIDE * WIDE];
+    assert_int_equal(artel__buffer_get(t.platform, buffer, host, sizeof host), ARTEL_OK);
+    for (int i = 0; i < WIDE * WIDE; i++) assert_true(host[i] == 1);
+}
+
+static void put_in_place(artel__buffer **slot, artel__buffer *buffer)
+{
+    artel__buffer_release(t.platform, *slot);
+    *slot = buffer;
+}
+
+/* Launches for all devices wait for each other's replicas on threads of the plug-in: no number of them that is on its
+ * way, with whatever else the devices have to do, may use up the threads that the last replica needs. */
+static void test_many(void **state)
+{
+    (void)state;
+    artel__program *together = make_chain(ALL), *alone = make_chain(1);
+    artel__buffer *x[ALL], *y[ALL], *next[ALL];
+    artel__buffer *const *in[ALL];
+    artel__buffer **out[ALL];
+    for (int d = 0; d < ALL; d++) {
+        x[d] = put_ones(d);
+        y[d] = put_ones(d);
+        in[d] = &x[d];
+        out[d] = &next[d];
+    }
+    for (int i = 0; i < LAUNCHES; i++) {
+        for (int d = 0; d < ALL; d++) { /* of some devices more than of others */
+            for (int k = 0; k < (i + d) % 3; k++) {
+                artel__buffer *made;
+                assert_int_equal(artel__program_launch(alone, d, &y[d], 1, &made), ARTEL_OK);
+                put_in_place(&y[d], made);
+            }
+        }
+        assert_int_equal(artel__program_launch_all(together, in, 1, out), ARTEL_OK);
+        for (int d = 0; d < ALL; d++) put_in_place(&x[d], next[d]);
+    }
+    for (int d = 0; d < ALL; d++) {
+        expect_ones(x[d]);
+        expect_ones(y[d]);
+        artel__buffer_release(t.platform, x[d]);
+        artel__buffer_release(t.platform, y[d]);
+    }
+    artel__program_release(together);
+    artel__program_release(alone);
+}
+
 static void compile_for(const char *kind, const char *file, const char *target)
 {
     static const int four[] = {0, 1, 2, 3};
@@ -172,18 +262,11 @@ static void test_targets(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_values), cmocka_unit_test(test_tried),
-                                       cmocka_unit_test(test_targets)};
-    if (artel_context_create(NULL, &t.ctx) < 0) return 1;
-    artel__arena_init(&t.arena, t.ctx);
-    const artel__plugin *cpu = device_cpu(&t.arena);
-    if (!cpu) return 77;
-    if (artel__platform_open(t.ctx, cpu, &(artel__client_options){.virtual_devices = 8}, &t.platform) < 0) {
-        fprintf(stderr, "%s: %s\n", artel_context_error(t.ctx)->where, artel_context_error(t.ctx)->what);
-        return 1;
+                                       cmocka_unit_test(test_many), cmocka_unit_test(test_targets)};
+    int failed = device_open(8, &t.ctx, &t.arena, &t.platform);
+    if (!failed) {
+        failed = cmocka_run_group_tests(tests, NULL, NULL);
+        device_close(t.ctx, &t.arena, t.platform);
     }
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    artel__platform_close(t.platform);
-    artel__arena_fini(&t.arena);
-    artel_context_destroy(t.ctx);
     return failed;
 }

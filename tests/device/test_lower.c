@@ -296,17 +296,10 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_digits), cmocka_unit_test(test_values)};
     t.only = argc > 1 ? argv[1] : NULL;
-    if (artel_context_create(NULL, &t.ctx) < 0) return 1;
-    artel__arena_init(&t.arena, t.ctx);
-    const artel__plugin *cpu = device_cpu(&t.arena);
-    if (!cpu) return 77;
-    if (artel__platform_open(t.ctx, cpu, &(artel__client_options){.virtual_devices = 1}, &t.platform) < 0) {
-        fprintf(stderr, "%s: %s\n", artel_context_error(t.ctx)->where, artel_context_error(t.ctx)->what);
-        return 1;
+    int failed = device_open(1, &t.ctx, &t.arena, &t.platform);
+    if (!failed) {
+        failed = cmocka_run_group_tests(tests, NULL, NULL);
+        device_close(t.ctx, &t.arena, t.platform);
     }
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    artel__platform_close(t.platform);
-    artel__arena_fini(&t.arena);
-    artel_context_destroy(t.ctx);
     return failed;
 }
