@@ -182,11 +182,12 @@ void artel__step_fill_empty(const artel__value *value, bool greatest, void *to);
  * one. `out` by fold. */
 artel_status artel__step_combine(artel__device_execution *e, int stage, const artel__fold_node *node, int32_t first,
                                  artel__buffer **out);
-/* The folds of a stage over the replicas of this process, by the plug-in (step_joint.c): results are where the
- * collectives have them. */
-/* `gathers`: the first replica hears of all others, a byte each; else they hear of it. `byte`: own, by replica. */
+/* step_tell.c. `gathers`: the first replica hears of all others, a byte each; else they hear of it. `byte`: own, by
+ * replica. */
 artel_status artel__step_joint_tell(artel__device_execution *e, const artel__step *step, int32_t message, bool gathers,
                                     uint8_t byte[ARTEL__MAX_JOINT]);
+/* The folds of a stage over the replicas of this process, by the plug-in (step_joint.c): results are where the
+ * collectives have them. */
 artel_status artel__step_joint_sum(artel__device_execution *e, int stage, const artel__step *step);
 /* The collectives behind a stage. */
 artel_status artel__step_exchange(artel__device_execution *e, int stage, const artel__step *step);

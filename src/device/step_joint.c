@@ -7,10 +7,6 @@
  */
 #include "device/execution_impl.h"
 
-enum {
-    FIRST_MESSAGE = 1 << 21 /* two a stage, and two, behind the collectives of the graph and those of agree.c */
-};
-
 static bool is_fold(const artel__device_execution *e, int32_t node)
 {
     return e->x->graph->node[node].op->collective != ARTEL__COLLECTIVE_GATHER;
@@ -56,19 +52,6 @@ static void leave(artel__device_execution *e, int folds)
     pthread_mutex_lock(&joint->lock);
     for (int i = 0; i < folds; i++) artel__step_put_into(e, &joint->block[0][e->index][i], e->out[i]);
     pthread_mutex_unlock(&joint->lock);
-}
-
-artel_status artel__step_joint_tell(artel__device_execution *e, const artel__step *step, int32_t message, bool gathers,
-                                    uint8_t byte[ARTEL__MAX_JOINT])
-{
-    artel__comm_parcel parcel[ARTEL__MAX_JOINT];
-    int first = e->comm->rank - e->index, count = 0, from = e->index ? 0 : 1, end = e->index ? 1 : e->x->joint->members;
-    for (int r = from; r < end; r++, count++)
-        parcel[count] = (artel__comm_parcel){.peer = first + r,
-                                             .sends = gathers == (e->index > 0),
-                                             .data = &byte[gathers && e->index ? e->index : r],
-                                             .bytes = 1};
-    return e->comm->ops->exchange(e->comm->self, step, FIRST_MESSAGE + message, parcel, count);
 }
 
 /* Holds the lock. */
