@@ -285,6 +285,10 @@ static void print_servers(const json_t *servers)
             artel__show(stdout, "; staleness of %lld updates: half at most %lld, 90 %% at most %lld, the most %lld",
                         number(staleness, "updates"), number(staleness, "p50"), number(staleness, "p90"),
                         number(staleness, "max"));
+        if (json_is_string(json_object_get(servers, "arithmetic"))) {
+            artel__show(stdout, "; ");
+            print_text(servers, "arithmetic", 0);
+        }
         if (traffic)
             artel__show(stdout, "; the fullest server had %.2f times the mean traffic, and since pieces moved %.2f",
                         json_number_value(json_object_get(traffic, "before")),

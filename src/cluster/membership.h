@@ -205,7 +205,8 @@ typedef struct artel__membership_config {
     const char *const *name; /* of each task, such as "worker 2 (host:port)"; lent for the life of the machine */
     uint64_t incarnation;    /* not 0, different in each life of a process (random) */
     const char *facts; /* lines "name=value": all that must be equal everywhere (version, arithmetic class, identity by
-                          field), but for "own=": what this task says of itself (artel__membership_own); at most
+                          field), but for "own=": what this task says of itself (artel__membership_own), and the words
+                          that an "arithmetic=" has beyond another task's; at most
                           ARTEL__FACTS_MAX bytes, lent for the life of the machine */
     uint32_t links;    /* link numbers are below this; at least 2 * tasks + 8 */
     uint32_t shards;   /* V */

@@ -54,6 +54,16 @@ static bool are_own(const char *here, size_t a, const char *there, size_t b)
     return a >= skip && b >= skip && memcmp(here, own_name, skip) == 0 && memcmp(there, own_name, skip) == 0;
 }
 
+/* Who computes nothing itself says of the arithmetic of those who do what it knows: the first words of theirs. */
+static bool are_words_of(const char *here, size_t a, const char *there, size_t b)
+{
+    static const char name[] = "arithmetic=";
+    const char *longer = a > b ? here : there;
+    size_t least = a > b ? b : a;
+    return least >= sizeof name && memcmp(here, name, sizeof name - 1) == 0 && memcmp(here, there, least) == 0 &&
+           (a == b || longer[least] == ' ');
+}
+
 /* The first fact that differs, as "name (there X, here Y)". False when all are equal, and when one side has none: that
  * is a task that has failed before its pass began, and comes only to say why. */
 static bool find_difference(const artel__membership *m, artel__message_bytes facts, char *out, size_t size)
@@ -64,7 +74,8 @@ static bool find_difference(const artel__membership *m, artel__message_bytes fac
     while (*here || left) {
         size_t a = strcspn(here, "\n"), b = 0;
         while (b < left && there[b] != '\n') b++;
-        if ((a != b || memcmp(here, there, a) != 0) && !are_own(here, a, there, b)) {
+        bool equal = (a == b && memcmp(here, there, a) == 0) || are_words_of(here, a, there, b);
+        if (!equal && !are_own(here, a, there, b)) {
             const char *name = a ? here : there;
             size_t longest = a ? a : b, width = 0;
             while (width < longest && name[width] != '=') width++;

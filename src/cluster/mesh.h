@@ -54,7 +54,8 @@ static inline void artel__mesh_enter(artel__mesh_activity *activity, artel__memb
 }
 
 typedef struct artel__mesh_request {
-    const char *facts; /* lines "name=value" that must be equal everywhere, but for "own=" (artel__mesh_own), at most
+    const char *facts; /* lines "name=value" that must be equal everywhere, but for "own=" (artel__mesh_own) and the
+                          words that an "arithmetic=" has beyond those of another task, at most
                           ARTEL__FACTS_MAX bytes; copied */
     int replicas;      /* of this process, at least 1 */
     int32_t shards;    /* the most replicas that all may have together */

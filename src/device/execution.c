@@ -53,11 +53,25 @@ static artel_status begin_kept(artel__device_execution *e, const artel__step *st
     return ARTEL_OK;
 }
 
+/* What this machine has of the variables, to the device: all that has changed; of tables that are not here the rows
+ * that are, where the graph reads them. */
+static artel_status send_variables(artel__device_execution *e, const artel__step *step)
+{
+    const artel__graph *graph = e->x->graph;
+    ARTEL_TRY(artel__device_home_update(e->home, e->state, step->held));
+    for (int i = 0; i < graph->values && step->held; i++) {
+        int variable = graph->value[i].variable;
+        if (variable >= 0 && e->x->last[i] >= 0 && step->held[variable].row)
+            ARTEL_TRY(artel__device_home_place(e->home, e->state, variable, &step->held[variable]));
+    }
+    return ARTEL_OK;
+}
+
 static artel_status compute_all(artel__device_execution *e, const artel__step *step, const void *const *inputs)
 {
     artel__step_ahead_begin(e, step);
     ARTEL_TRY(artel__step_agree(e, step));
-    ARTEL_TRY(e->central ? artel__step_central_send(e) : artel__device_home_update(e->home, e->state));
+    ARTEL_TRY(e->central ? artel__step_central_send(e) : send_variables(e, step));
     ARTEL_TRY(artel__step_put_inputs(e, step, inputs));
     ARTEL_TRY(run_stages(e, step));
     ARTEL_TRY(begin_kept(e, step));

@@ -33,7 +33,7 @@ static artel_status fetch_all(artel__device_home *home, const artel__variables *
 {
     for (int i = 0; i < home->count; i++) {
         both b;
-        if (!home->variable[i]) continue;
+        if (!home->variable[i] || artel__device_home_places(home, i)) continue;
         ARTEL_TRY(both_init(&b, home->ctx, &variables->item[i]));
         artel_status status = artel__buffer_get(home->platform, home->variable[i], b.held, b.bytes);
         to_plain(&b);
@@ -54,6 +54,7 @@ void artel__device_home_destroy(artel__device_home *home)
 {
     if (!home) return;
     for (int i = 0; i < home->count; i++) artel__buffer_release(home->platform, home->variable[i]);
+    artel__device_home_drop_tables(home);
     artel__free(home->ctx, home->variable);
     artel__free(home->ctx, home);
 }
@@ -106,16 +107,19 @@ artel_status artel__device_home_take(artel__device_home *home, const artel__stat
     artel__free(home->ctx, b.held);
     ARTEL_TRY(status);
     artel__buffer_release(home->platform, home->variable[i]);
+    artel__device_home_drop_table(home, i);
     home->variable[i] = buffer;
     return ARTEL_OK;
 }
 
-artel_status artel__device_home_update(artel__device_home *home, artel__state *state)
+artel_status artel__device_home_update(artel__device_home *home, artel__state *state, const artel__held_rows *held)
 {
     ARTEL_TRY(home->failed);
     home->stale = artel__state_return(state) || home->stale;
     home->changes += home->stale;
-    for (int i = 0; i < home->count && home->stale; i++) ARTEL_TRY(artel__device_home_take(home, state, i));
+    for (int i = 0; i < home->count && home->stale; i++) {
+        if (!held || !held[i].row) ARTEL_TRY(artel__device_home_take(home, state, i));
+    }
     home->stale = false;
     return ARTEL_OK;
 }

@@ -169,6 +169,12 @@ void artel__image_fetch(const artel__variables *variables, const void *image, in
     move(variable, (uint8_t *)(uintptr_t)image + variable->offset, 0, artel_shape_count(&variable->shape), NULL, plain);
 }
 
+void artel__state_arrange(const artel__variable *variable, const void *plain, void *out)
+{
+    memset(out, 0, (size_t)variable->count * artel_dtype_size(artel__variable_held(variable)));
+    move(variable, out, 0, artel_shape_count(&variable->shape), plain, NULL);
+}
+
 /* -- whole variables -- */
 
 void *artel__state_lend(artel__state *state, int variable)

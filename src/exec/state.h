@@ -46,6 +46,9 @@ void artel__state_fetch_part(const artel__state *state, int variable, int64_t fi
 /* The memory of a variable, in its layout, for whoever exchanges parts of it with other processes: brought, and then as
  * if stored. Borrowed until the next step. */
 void *artel__state_lend(artel__state *state, int variable);
+/* From the plain form of a variable, or of its gradient, to the layout of memory (artel__variable.count elements of the
+ * dtype that is held there), padding zero. */
+void artel__state_arrange(const artel__variable *variable, const void *plain, void *out);
 /* Every element of a floating-point variable becomes `value`, as its dtype holds it. */
 void artel__state_fill(artel__state *state, int variable, double value);
 /* Variable `to` becomes what variable `from` of the same form is. */

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "function/closure.h"
 
 #define LOOK_NS 20000000L
@@ -74,17 +75,27 @@ size_t artel__output_bytes(const artel_function *f, int i, int64_t rows)
 
 /* -- generations -- */
 
+/* Who computes nothing says no more of devices than that they are there (cluster/membership_greet.c). */
+static void name_arithmetic(const artel_strategy *s, char out[40])
+{
+    const char *class = s->devices ? s->devices->arithmetic : "";
+    if (s->devices)
+        snprintf(out, 40, "pjrt %016llx", (unsigned long long)artel__hash64(class, strlen(class)));
+    else
+        snprintf(out, 40, "%s", s->on_devices ? "pjrt" : artel__arithmetic_name(s->arithmetic));
+}
+
 static artel_status begin(artel_strategy *s)
 {
-    char facts[ARTEL__FACTS_MAX + 1], hex[65];
+    char facts[ARTEL__FACTS_MAX + 1], hex[65], arithmetic[40];
     ARTEL_TRY(artel__functions_hash(s, hex));
+    name_arithmetic(s, arithmetic);
     int length =
         snprintf(facts, sizeof facts,
                  "version of artel=%s\npass=closures\nprogram=%.32s\nbatch size=%lld\nseed=%llu\narithmetic=%s\n"
                  "partitioner=%d:%lld:%lld\ncopies=%d\n",
-                 ARTEL_VERSION, hex, (long long)s->options.batch_size, (unsigned long long)s->options.seed,
-                 artel__arithmetic_name(s->arithmetic), (int)s->partition.kind, (long long)s->partition.bytes,
-                 (long long)s->partition.shards, s->copies);
+                 ARTEL_VERSION, hex, (long long)s->options.batch_size, (unsigned long long)s->options.seed, arithmetic,
+                 (int)s->partition.kind, (long long)s->partition.bytes, (long long)s->partition.shards, s->copies);
     if (length < 0 || (size_t)length >= sizeof facts) return ARTEL_ERROR_INTERNAL;
     artel__mesh_request request = {.facts = facts, .replicas = 1, .shards = ARTEL__MAX_SHARDS};
     return artel__mesh_begin(s->options.cluster, &request);

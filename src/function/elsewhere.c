@@ -195,6 +195,14 @@ static artel_status add_statistic(artel_function *f, artel__update *u, int varia
     return u->before ? ARTEL_OK : ARTEL_ERROR_NO_MEMORY;
 }
 
+static artel_status make_arranged(artel_function *f, artel__update *u)
+{
+    const artel__variable *v = &f->strategy->variables.item[u->variable];
+    if (u->kept < 0 || v->layout == ARTEL__LAYOUT_PLAIN) return ARTEL_OK;
+    u->arranged = artel__arena_alloc(&f->arena, (size_t)v->count, sizeof *u->arranged);
+    return u->arranged ? ARTEL_OK : ARTEL_ERROR_NO_MEMORY;
+}
+
 artel_status artel__elsewhere_finish(artel_function *f)
 {
     const artel__graph *graph = &f->graph;
@@ -206,6 +214,7 @@ artel_status artel__elsewhere_finish(artel_function *f)
     memset(used, 0, (size_t)variables + 1);
     if (f->updates) memcpy(all, f->update, (size_t)f->updates * sizeof *all);
     f->update = all;
+    for (int k = 0; f->strategy->devices && k < f->updates; k++) ARTEL_TRY(make_arranged(f, &all[k]));
     for (int v = 0; v < graph->values; v++) {
         if (graph->value[v].variable >= 0) used[graph->value[v].variable] = true;
     }

@@ -105,6 +105,7 @@ typedef struct artel__update {
     int kept_token, kept_number;                     /* of these: which, and how many of */
     int64_t most;                                    /* there may be */
     float *before;                                   /* a statistic, on workers */
+    float *arranged; /* on workers, of a device that keeps what is in panels here in the plain form; NULL: as kept */
 } artel__update;
 
 /* A table of which a function reads rows: the kept tokens, and how many they are. */
@@ -176,6 +177,7 @@ struct artel_strategy {
     struct artel__loop *loop; /* in a cluster (cluster.c); NULL: this process is alone */
     int servers;              /* ps tasks, which own the variables; 0: replicas do */
     int copies;               /* servers that have each part */
+    bool on_devices;          /* their workers compute on some */
     artel__partition_rule partition;
     artel__owned_piece *piece; /* once the strategy is open: of variable v those from first_piece[v] on, before
                                   first_piece[v + 1] */

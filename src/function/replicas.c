@@ -33,6 +33,11 @@ static bool is_of_servers(const artel__strategy_def *strategy)
     return strcmp(strategy->name, "parameter-server") == 0;
 }
 
+static bool is_worker(const artel_cluster *cluster)
+{
+    return !artel__mesh_is_single(cluster) && strcmp(artel_cluster_role(cluster), "worker") == 0;
+}
+
 /* Among tasks each caller goes by the results of its own, which would differ. */
 static artel_status check_mixed(const artel_strategy *s)
 {
@@ -48,14 +53,10 @@ static artel_status open_devices(artel_strategy *s, const artel__strategy_def *s
     const artel_strategy_options *o = &s->options;
     const artel__device_request request =
         ARTEL__DEVICE_REQUEST(o, o->allow_mixed_arithmetic, artel__mesh_is_single(o->cluster));
-    bool named;
-    if (!is_of_servers(strategy))
-        return artel__strategy_open_devices(s->ctx, strategy, &request, o->cluster, &s->devices);
-    if (request.device && strcmp(request.device, "auto") == 0) return ARTEL_OK;
-    ARTEL_TRY(artel__devices_named(s->ctx, &request, &named));
-    if (!named) return ARTEL_OK;
-    return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, "device", "use multi-worker, or processors",
-                       "workers of parameter-server compute on processors in this version");
+    bool of_servers = is_of_servers(strategy);
+    if (of_servers) ARTEL_TRY(artel__servers_check_device(s->ctx, &request, &s->on_devices));
+    if (of_servers && !(s->on_devices && is_worker(o->cluster))) return ARTEL_OK; /* it computes with no device */
+    return artel__strategy_open_devices(s->ctx, strategy, &request, o->cluster, &s->devices);
 }
 
 /* -- the plan -- */

@@ -61,6 +61,7 @@ static bool concerns(const artel_strategy *s, const artel_function *f, bool writ
 /* Where an update lies, whole, as the run has left it; of moving statistics what they are now, then what they were. */
 static const float *update_value(const worker *w, const artel_function *f, const artel__update *u)
 {
+    if (u->arranged) return u->arranged;
     return u->kept >= 0 ? artel__execution_read(f->replica[0].run, u->kept)
                         : artel__state_lend(w->strategy->state[0], u->variable);
 }
@@ -294,6 +295,12 @@ static artel_status compute(worker *w, const artel__closure_job *j, artel_functi
     forget_statistics(w, f);
     artel__mesh_enter(j->seat.activity, ARTEL__MEMBER_COMPUTE, artel__now_ns());
     artel_status status = artel__function_execute(f, w->in, w->outputs, rows);
+    for (int k = 0; status == ARTEL_OK && k < f->updates; k++) {
+        const artel__update *u = &f->update[k];
+        if (u->arranged)
+            artel__state_arrange(&s->variables.item[u->variable], artel__execution_read(f->replica[0].run, u->kept),
+                                 u->arranged);
+    }
     artel__mesh_enter(j->seat.activity, ARTEL__MEMBER_EXCHANGE, artel__now_ns());
     return status == ARTEL_ERROR_CANCELLED && artel__mesh_stopping(j->cluster) ? ARTEL_AGAIN : status;
 }

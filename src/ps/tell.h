@@ -3,7 +3,8 @@
  *
  * The coordinator: {"consistency", "queue": batches of the phase not dealt out, "out": dealt out, "staleness":
  * {"updates", "p50", "p90", "max"} of the epoch (before its first update of the one before), "shares", "late" of
- * sync:K, "parts": [{"part", "bytes", "head": "ps:0", "copy": "ps:1, ps:2" or missing}]}. A server:
+ * sync:K, "arithmetic" of workers on devices, "parts": [{"part", "bytes", "head": "ps:0", "copy": "ps:1, ps:2" or
+ * missing}]}. A server:
  * {"parts": [{"part", "bytes", "role": "head" or "copy", "updates", "waits_for": "an answer of ps 1 (HOST:PORT)" or
  * missing}]}. Of closures (docs/coordinator.md) the coordinator says "closures" true, and no consistency, shares and
  * staleness. Zero it; belongs to one thread.

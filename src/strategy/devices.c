@@ -92,6 +92,19 @@ artel_status artel__strategy_open_devices(artel_context *ctx, const artel__strat
     return status;
 }
 
+artel_status artel__servers_check_device(artel_context *ctx, artel__device_request *request, bool *named)
+{
+    if (request->device && strcmp(request->device, "auto") == 0) request->device = "cpu";
+    ARTEL_TRY(artel__devices_named(ctx, request, named));
+    if (!*named) return ARTEL_OK;
+    if (strchr(request->device, ','))
+        return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, ".device", "start a worker for each device",
+                           "a worker of parameter servers is one replica, on one device, and a list names several");
+    if (!request->reduce || strcmp(request->reduce, "exact") == 0) return ARTEL_OK;
+    return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, ".device_reduce", "leave it out, or use multi-worker",
+                       "workers of parameter-server compute in the exact class in this version");
+}
+
 int32_t artel__strategy_shards(const artel__device_share *share)
 {
     return share->devices ? artel__device_shards(share) : artel__default_shards(share->batch_size);

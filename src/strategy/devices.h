@@ -31,6 +31,11 @@ artel_status artel__strategy_open_devices(artel_context *ctx, const artel__strat
                                           const artel__device_request *request, const artel_cluster *cluster,
                                           artel__device_set **out);
 
+/* What a worker of parameter servers computes with: one device, in the exact class; *named: it is asked for one. "auto"
+ * becomes processors, for what a job computes with must not go by what each of its hosts has. Errors: INVALID (no such
+ * name), UNSUPPORTED. */
+artel_status artel__servers_check_device(artel_context *ctx, artel__device_request *request, bool *named);
+
 /* Shards of a run that says nothing about them. */
 int32_t artel__strategy_shards(const artel__device_share *share);
 /* The plan of a run whose strategy, devices and shards are known. Where `share` says nothing about replicas, each

@@ -24,5 +24,6 @@ const artel__strategy_def artel__strategy_parameter_server = {
     .name = "parameter-server",
     .doc = "Variables on the ps tasks of a cluster, which workers change without waiting for one another, "
            "or as .consistency says.",
+    .single = true,
     .plan = plan_parameter_server,
 };

@@ -414,8 +414,9 @@ static artel_status take_up(artel__fit *fit, bool *gone)
     if (programs) snprintf(c->programs, sizeof c->programs, "%s", programs);
     if (status == ARTEL_OK) status = check_programs(fit);
     if (status == ARTEL_OK) status = restore(fit, folder, manifest);
-    if (status == ARTEL_OK)
-        status = artel__mixed_continue(fit->session, json_string_value(json_object_get(manifest, "arithmetic")));
+    const char *arithmetic = json_string_value(json_object_get(manifest, "arithmetic"));
+    if (status == ARTEL_OK) status = artel__mixed_continue(fit->session, arithmetic);
+    if (status == ARTEL_OK) status = artel__fit_continue_workers(fit, arithmetic);
     if (status == ARTEL_OK && c->finished)
         artel__log(fit->ctx, ARTEL_LOG_NOTE,
                    "%s: this run is finished (%lld epochs, %lld steps); raise .epochs to go on", folder,

@@ -380,6 +380,7 @@ static void tell(coordinator *c, const artel__service *s)
                        (long long)artel__staleness_at(seen, 0.9), (long long)seen->most);
     artel__text_printf(&t->text, "\"shares\": %lld, \"late\": %lld, ", (long long)c->shares.given,
                        (long long)c->shares.late);
+    if (c->fit->job.workers) artel__text_printf(&t->text, "\"arithmetic\": \"%s\", ", c->fit->job.workers);
     if (c->installed.before > 0)
         artel__text_printf(&t->text, "\"traffic\": {\"before\": %.2f, \"after\": %.2f}, ", c->installed.before,
                            c->installed.after);

@@ -145,12 +145,15 @@ typedef struct artel__fit_pace {
 /* Among other tasks (regroup.c). */
 typedef struct artel__fit_job {
     bool begun, seated, seated_before, over, save_and_end;
-    bool saved;            /* by whoever saves, in this seat */
-    int64_t missed_since;  /* somebody is not here without whom this task does nothing (servers.c); 0: all are */
-    atomic_bool forsaken;  /* save_and_end, beside too few servers for a majority (confirm.c); the thread that writes
-                              checkpoints looks, too */
-    int schedule_replicas; /* that a schedule counts: those that the job began with; 0: not known yet */
-    int applied_replicas;  /* that the schedule has been told */
+    bool saved;             /* by whoever saves, in this seat */
+    int64_t missed_since;   /* somebody is not here without whom this task does nothing (servers.c); 0: all are */
+    atomic_bool forsaken;   /* save_and_end, beside too few servers for a majority (confirm.c); the thread that writes
+                               checkpoints looks, too */
+    int schedule_replicas;  /* that a schedule counts: those that the job began with; 0: not known yet */
+    int applied_replicas;   /* that the schedule has been told */
+    bool on_devices, mixed; /* workers compute on devices; on whatever each has (computing.c) */
+    const char *workers;    /* what they compute with, as was said before; NULL: not known */
+    bool workers_of_checkpoint; /* by that which was taken up */
 } artel__fit_job;
 
 /* What a pass makes beside logs: predictions. */
@@ -294,8 +297,12 @@ artel_status artel__fit_take_state(artel__fit *fit, artel__mesh_stream *stream);
 /* service.c: what this task does, in fit->role. */
 artel_status artel__fit_find_role(artel__fit *fit);
 artel_status artel__fit_read_row_updates(artel__fit *fit); /* .embedding_updates, into the settings of its optimizer */
-/* Of a task with a role: processors, and no other device. */
-artel_status artel__fit_check_device(artel__fit *fit, artel__device_request *device);
+/* computing.c: of a task with a role, what it computes with, in its session's options: of a worker what is asked for,
+ * of all others processors. What all of them are to be told of it; NULL: the workers compute on processors. */
+artel_status artel__fit_check_device(artel__fit *fit, artel__session_options *options);
+const char *artel__fit_workers_class(const artel__fit *fit);
+/* A checkpoint is taken up of which this was said. Errors: NO_MEMORY. */
+artel_status artel__fit_continue_workers(artel__fit *fit, const char *made_by);
 /* servers.c: all of it. */
 artel_status artel__fit_run_servers(artel__fit *fit);
 

@@ -102,7 +102,7 @@ static artel_status open_session(artel__fit *fit)
     }
     if (fit->options.class_weight) ARTEL_TRY(artel__class_weight_read(fit, &options.class_weight, &options.classes));
     if (!fit->options.dry_run) options.cluster = fit->options.cluster;
-    ARTEL_TRY(artel__fit_check_device(fit, &options.device));
+    ARTEL_TRY(artel__fit_check_device(fit, &options));
     ARTEL_TRY(artel__session_create(fit->ctx, &options, &fit->session));
     fit->at.iteration = artel__session_iteration(fit->session);
     if (!artel__session_cluster(fit->session)) fit->job.schedule_replicas = artel__session_ranks(fit->session);

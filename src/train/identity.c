@@ -120,8 +120,10 @@ static artel_status fill(artel__fit *fit, json_t *identity)
     char divided[32];
     if (artel__divide_word(fit, divided)) ARTEL_TRY(set(fit->ctx, identity, "auto-shard", json_string(divided)));
     if (fit->settings.optimizer.lazy_rows) ARTEL_TRY(set(fit->ctx, identity, "embedding updates", json_string("lazy")));
-    const char *device =
-        artel__session_device_class(fit->session); /* processors alike give the same bits: they are not named */
+    const char *device = fit->role != ARTEL__ROLE_NONE
+                             ? artel__fit_workers_class(fit)
+                             : artel__session_device_class(fit->session); /* processors alike give the same bits: they
+                                                                             are not named */
     if (device) ARTEL_TRY(set(fit->ctx, identity, "device", json_string(device)));
     return ARTEL_OK;
 }

@@ -197,6 +197,9 @@ static artel_status tell_placement(artel__installed *c, const artel__service *s)
     artel__text_init(&text, c->fit->ctx);
     if (!c->explained) artel__session_explain(c->fit->session, &text);
     c->explained = true;
+    if (artel__fit_workers_class(c->fit))
+        artel__text_printf(&text, "# arithmetic: %s; parts are updated on processors\n",
+                           artel__session_arithmetic(c->fit->session));
     artel__text_printf(&text, "# parts, placed by %s%s; the fullest server has %.2f times the mean bytes\n",
                        artel__part_placing_name(s->placing),
                        s->placing != ARTEL__PLACING_TRAFFIC ? ""

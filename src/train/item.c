@@ -138,18 +138,6 @@ static artel_status send_call(worker *w, int i, const artel__lane_head *head, ar
     return artel__lane_judge(artel__lane_call(p->lane, &p->call, head, w->piece, count, most));
 }
 
-/* Where a device computes they lie where they lie in the table. */
-static void put_rows(worker *w, const artel__row_piece *t, const uint8_t *from)
-{
-    size_t row = (size_t)t->width * sizeof(float);
-    if (w->rows.tables) {
-        memcpy(w->rows.row[t->table] + t->from * t->width, from, (size_t)t->count * row);
-        return;
-    }
-    float *table = artel__state_lend(artel__session_state(w->fit->session), w->division.piece[t->piece].variable);
-    for (int32_t k = 0; k < t->count; k++) memcpy(table + t->token[k] * t->width, from + (size_t)k * row, row);
-}
-
 /* Rows of tables, behind the values. */
 static bool take_rows(worker *w, peer *p, artel__slot_at *at)
 {
@@ -158,7 +146,7 @@ static bool take_rows(worker *w, peer *p, artel__slot_at *at)
         size_t bytes = (size_t)t->count * (size_t)t->width * sizeof(float);
         const uint8_t *from = t->count ? artel__slot_next(&p->call, at, bytes) : NULL;
         if (t->count && !from) return false;
-        if (t->count) put_rows(w, t, from);
+        if (t->count) memcpy(w->rows.row[t->table] + t->from * t->width, from, bytes);
     }
     return true;
 }

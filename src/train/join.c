@@ -129,9 +129,21 @@ static void write_own(const artel__fit *fit, char out[64])
         snprintf(out, 64, "%s", class);
 }
 
+/* With parameter servers: who computes nothing knows of devices no more than that they are there, which are the first
+ * words of what workers say (cluster/membership_greet.c); and learns more from them. */
+static artel_status add_workers(artel__fit *fit, facts *f)
+{
+    char own[64] = "pjrt";
+    if (fit->role == ARTEL__ROLE_WORKER) write_own(fit, own);
+    ARTEL_TRY(add_fact(fit->ctx, f, "version of artel", ARTEL_VERSION));
+    ARTEL_TRY(add_fact(fit->ctx, f, "arithmetic", fit->job.mixed ? artel__fit_workers_class(fit) : own));
+    return add_fact(fit->ctx, f, "own", own);
+}
+
 static artel_status add_version(artel__fit *fit, facts *f)
 {
     char arithmetic[64], own[64];
+    if (artel__fit_workers_class(fit)) return add_workers(fit, f);
     write_own(fit, own);
     bool mixed = fit->session->mixed_tasks;
     if (artel__session_has_products(fit->session))

@@ -369,7 +369,7 @@ void *artel__division_locate(const artel__division *division, artel__session *se
     case ARTEL__ENTRY_SCALE_STEPS: return artel__state_lend(state, slots->steps);
     case ARTEL__ENTRY_UNTAKEN: return division->untaken;
     case ARTEL__ENTRY_GATE: return artel__session_kept(session, o->gate_kept);
-    case ARTEL__ENTRY_GRADIENT: at = artel__session_kept(session, o->gradient_kept[i]); break;
+    case ARTEL__ENTRY_GRADIENT: at = artel__session_gradient(session, i); break;
     case ARTEL__ENTRY_SQUARES:
     case ARTEL__ENTRY_SIZES: at = artel__session_kept(session, o->squares_kept[i]); break;
     case ARTEL__ENTRY_NORM: return artel__session_kept(session, o->norm_kept[i]);

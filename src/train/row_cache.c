@@ -31,7 +31,10 @@ static artel_status add_table(artel__arena *arena, artel__session *session, cons
     out->width[i] = variables->item[out->variable[i]].shape.dim[1];
     out->row[i] = artel__arena_alloc(arena, (size_t)(most * out->width[i]) + 1, sizeof **out->row);
     out->place[i] = artel__arena_alloc(arena, (size_t)1 << bits_for(most), sizeof **out->place);
-    return artel__arena_status(arena);
+    ARTEL_TRY(artel__arena_status(arena));
+    out->place[i][0].token = out->place[i][1].token = -1;
+    out->held[out->variable[i]] = (artel__held_rows){out->row[i], out->place[i], 1, 31}; /* none, and no table */
+    return ARTEL_OK;
 }
 
 artel_status artel__row_cache_make(artel__arena *arena, artel__session *session, artel__row_cache *out)
@@ -40,7 +43,7 @@ artel_status artel__row_cache_make(artel__arena *arena, artel__session *session,
     const artel__variables *variables = artel__state_variables(artel__session_state(session));
     size_t count = (size_t)(o ? o->tables : 0) + 1;
     *out = (artel__row_cache){.tables = 0};
-    if (!o || o->tables == 0 || artel__session_device_class(session)) return ARTEL_OK;
+    if (!o || o->tables == 0) return ARTEL_OK;
     out->held = artel__arena_alloc(arena, (size_t)variables->count, sizeof *out->held);
     out->row = artel__arena_alloc(arena, count, sizeof *out->row);
     out->place = artel__arena_alloc(arena, count, sizeof *out->place);

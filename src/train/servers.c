@@ -52,6 +52,7 @@ static artel_status take_seat(artel__service *s, const artel__mesh_order *order)
     atomic_store(&fit->job.forsaken, order->last && s->servers < artel__majority_beside(tasks->count[ARTEL__TASK_PS]));
     if (fit->job.schedule_replicas == 0) fit->job.schedule_replicas = s->workers;
     ARTEL_TRY(artel__fit_apply_replicas(fit));
+    ARTEL_TRY(artel__service_know_workers(s));
     artel__fit_tell_membership(fit, &s->seat);
     return ARTEL_OK;
 }

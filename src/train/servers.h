@@ -155,6 +155,9 @@ void artel__server_destroy(artel__fit *fit, void *user);
 
 /* service.c: what the options say, or a refusal of what these modes cannot do, before anything is begun. */
 artel_status artel__service_read_options(artel__service *service);
+/* computing.c: the coordinator, in a new seat: what its workers compute with, said in the session's arithmetic. Refused
+ * where it is not what the run, or its checkpoint, began with. */
+artel_status artel__service_know_workers(artel__service *service);
 /* Of each part, with its head: what the options say, else two where the job has two ps tasks. */
 int64_t artel__service_copies(const artel__fit *fit);
 const char *artel__part_placing_name(artel__part_placing placing);

@@ -34,17 +34,6 @@ artel_status artel__fit_find_role(artel__fit *fit)
     return ARTEL_OK;
 }
 
-artel_status artel__fit_check_device(artel__fit *fit, artel__device_request *device)
-{
-    bool named;
-    if (fit->role == ARTEL__ROLE_NONE) return ARTEL_OK;
-    if (device->device && strcmp(device->device, "auto") == 0) device->device = "cpu";
-    ARTEL_TRY(artel__devices_named(fit->ctx, device, &named));
-    if (!named) return ARTEL_OK;
-    return artel__fail(fit->ctx, ARTEL_ERROR_UNSUPPORTED, ".device", "use multi-worker, or processors",
-                       "workers of parameter-server compute on processors in this version");
-}
-
 /* What these modes cannot do, said before anything is begun. */
 static artel_status check_variables(artel__fit *fit)
 {

@@ -267,6 +267,7 @@ artel_status artel__session_prepare(artel__session *session, artel__mode m, cons
     ARTEL_TRY(artel__session_open_buckets(session, m, feed));
     session->mode[m].batch_size = session->mode[m].most = batch_size;
     ARTEL_TRY(session->buckets[m].count ? build_buckets(session, m, feed, batch_size) : build(session, m, feed, -1));
+    if (m == ARTEL__MODE_TRAIN) ARTEL_TRY(artel__session_prepare_gradients(session));
     bool placed = !session->options.unplaced && (!session->cluster || session->seat.ranks > 0);
     return placed ? artel__session_place(session, m) : ARTEL_OK;
 }

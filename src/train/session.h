@@ -285,8 +285,10 @@ const artel__optimizer *artel__session_optimizer(const artel__session *session);
 /* After a step of training, or of another mode: what replica 0 has kept under that number. */
 void *artel__session_kept(artel__session *session, int n);
 void *artel__session_kept_in(artel__session *session, artel__mode mode, int n);
+/* The gradient of a trainable variable that the objective has kept, in the layout of the variable's memory. */
+float *artel__session_gradient(artel__session *session, int trainable);
 /* By variable: rows that embeddings read in place of tables (kernel/held_rows.h), as they are when a step is made.
- * Lent; NULL: tables are whole, in the state. Not for devices. */
+ * Lent; NULL: tables are whole, in the state. */
 void artel__session_hold_rows(artel__session *session, const artel__held_rows *held);
 /* While *stop is true, a step ends at its next node with ARTEL_ERROR_CANCELLED. Lent; for modes that are prepared
  * already. */

@@ -135,7 +135,9 @@ struct artel__session {
     artel__mesh_seat seat;        /* in a cluster; zero before, and outside of one */
     int64_t iteration;            /* of the optimizer at the start */
     const artel__held_rows *held; /* by variable: rows in place of tables; NULL: tables are here */
-    bool *left;                   /* by variable: not drawn yet (`leaves`); NULL: all are */
+    float **arranged; /* by trainable variable: gradients that a device has made, in the layout of memory, of the last
+                         step; NULL, of one: as they were kept */
+    bool *left;       /* by variable: not drawn yet (`leaves`); NULL: all are */
     artel__session_products products;
     char arithmetic[1024]; /* in words */
     const char *continues; /* what the checkpoint says that is taken up, until a seat says the same or another; NULL */
@@ -171,6 +173,11 @@ const artel__session_mode *artel__session_variant(const artel__session *session,
 artel_status artel__session_open_buckets(artel__session *session, artel__mode m, const artel__feed *feed);
 /* Of a replica: the rows that were read, into the buffers of its bucket. */
 void artel__replica_cut(artel__replica *replica, artel__mode m, int64_t count);
+
+/* session_results.c: gradients that are given to servers: room for them, once there is an objective of training; behind
+ * a step. */
+artel_status artel__session_prepare_gradients(artel__session *session);
+void artel__session_arrange_gradients(artel__session *session);
 
 /* replica.c */
 artel_status artel__replica_open(artel__session *session, int index);

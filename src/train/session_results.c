@@ -5,6 +5,39 @@
 
 #include "train/mixed.h"
 
+/* A device keeps what is in panels here in the plain form. */
+artel_status artel__session_prepare_gradients(artel__session *session)
+{
+    const artel__objective *o = session->mode[ARTEL__MODE_TRAIN].objective;
+    if (!session->devices || !session->options.elsewhere || session->arranged) return ARTEL_OK;
+    session->arranged =
+        artel__arena_alloc(&session->arena, (size_t)session->slots.count + 1, sizeof *session->arranged);
+    ARTEL_TRY(artel__arena_status(&session->arena));
+    for (int i = 0; i < session->slots.count; i++) {
+        const artel__variable *variable = &session->variables.item[session->slots.trainable[i]];
+        session->arranged[i] = NULL;
+        if (o->gradient_kept[i] < 0 || variable->layout == ARTEL__LAYOUT_PLAIN) continue;
+        session->arranged[i] = artel__arena_alloc(&session->arena, (size_t)variable->count, sizeof(float));
+    }
+    return artel__arena_status(&session->arena);
+}
+
+void artel__session_arrange_gradients(artel__session *session)
+{
+    const artel__objective *o = session->mode[ARTEL__MODE_TRAIN].objective;
+    for (int i = 0; session->arranged && i < session->slots.count; i++) {
+        const artel__variable *variable = &session->variables.item[session->slots.trainable[i]];
+        if (session->arranged[i])
+            artel__state_arrange(variable, artel__session_kept(session, o->gradient_kept[i]), session->arranged[i]);
+    }
+}
+
+float *artel__session_gradient(artel__session *session, int trainable)
+{
+    if (session->arranged && session->arranged[trainable]) return session->arranged[trainable];
+    return artel__session_kept(session, session->mode[ARTEL__MODE_TRAIN].objective->gradient_kept[trainable]);
+}
+
 bool artel__session_took_step(const artel__session *session)
 {
     const artel__objective *o = session->mode[ARTEL__MODE_TRAIN].objective;

@@ -144,7 +144,9 @@ artel_status artel__session_step(artel__session *session, artel__mode mode, cons
     artel__session_choose(session, mode, batch->bucket);
     step_all(session, mode, batch);
     artel_status status = join_status(session, mode, batch);
-    return status == ARTEL_OK && mode == ARTEL__MODE_TRAIN ? make_equal(session) : status;
+    if (status != ARTEL_OK || mode != ARTEL__MODE_TRAIN) return status;
+    artel__session_arrange_gradients(session);
+    return make_equal(session);
 }
 
 artel_status artel__session_share(artel__session *session)

@@ -2,7 +2,10 @@
 /* What the chief does again and again. */
 #include "help_chief.h"
 
+#include <math.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -95,4 +98,21 @@ void chief_await_servers(void)
     chief_schedule(job.caching, &in, 1, NULL, &r); /* it writes nothing */
     check(artel_remote_fetch(r, NULL, 0, NULL) == ARTEL_OK, "fetch");
     artel_remote_release(r);
+}
+
+const char *chief_device(void)
+{
+    return getenv("ARTEL_CLOSURE_DEVICE");
+}
+
+bool chief_agree(float far, float alone)
+{
+    return chief_device() ? fabsf(far - alone) <= 1e-4f * fabsf(alone) + 1e-6f : memcmp(&far, &alone, sizeof far) == 0;
+}
+
+void chief_check_model(artel_model *far, artel_model *alone, const char *rule)
+{
+    char ours[65], truth[65];
+    check(artel_model_digest(far, ours) == ARTEL_OK && artel_model_digest(alone, truth) == ARTEL_OK, "digest");
+    check(chief_device() || strcmp(ours, truth) == 0, "%s: %s, not %s", rule, ours, truth);
 }

@@ -16,6 +16,13 @@ void chief_join(void);
 float chief_fetch_number(artel_remote *r);
 artel_coordinator_metrics chief_look(void);
 
+/* Of a closure and of one process: the same bits; near one another, where both were made on a device
+ * (ARTEL_CLOSURE_DEVICE), for servers step on processors. */
+const char *chief_device(void); /* NULL: processors */
+bool chief_agree(float far, float alone);
+/* The variables of both, likewise. */
+void chief_check_model(artel_model *far, artel_model *alone, const char *rule);
+
 void chief_name_file(char out[512], const char *type, int index);
 /* What each task does first. */
 void chief_tell_process(void);

@@ -109,6 +109,7 @@ int main(int argc, char **argv)
     so.seed = 3;
     so.cluster = job.cluster;
     so.threads = 1;
+    so.device = chief_device();
     if (argc > 4) so.ps_partitioner = argv[4];
     if (argc > 5) so.ps_copies = atoi(argv[5]);
     check(artel_strategy_create(job.ctx, &so, &job.strategy) == ARTEL_OK, "strategy");

@@ -20,8 +20,8 @@ ESTIMATOR = os.path.join(os.environ["ARTEL_BUILD"], "tests", "api", "prog_estima
 EXAMPLE = os.path.join(os.environ["ARTEL_BUILD"], "examples", "coordinator")
 
 
-def keeps(cases, *more, servers=2, restarts=0):
-    ran = artel("launch", "--chief", "-n", 3, "--ps", servers, *([] if "g" in cases else ["--insecure-network"]), "--restarts", restarts, "--program", PROGRAM, "--", tempfile.mkdtemp(), cases, *more, timeout=600)
+def keeps(cases, *more, servers=2, restarts=0, env=None):
+    ran = artel("launch", "--chief", "-n", 3, "--ps", servers, *([] if "g" in cases else ["--insecure-network"]), "--restarts", restarts, "--program", PROGRAM, "--", tempfile.mkdtemp(), cases, *more, timeout=600, env=env)
     expect(ran.rc == 0 and "all promises kept: " + cases in ran.out, cases, more, "exit code", ran.rc, ran.out[-600:], ran.err[-800:])
     return ran
 
@@ -216,6 +216,16 @@ def PS20_waits_are_named():
         expect("waiting for the chief, without which nothing goes on" in said and "waited 20 s for the chief (.wait_for_cluster)" in said, name, said)
 
 
+def on_devices():
+    """Closures that workers run on XLA's plug-in for the CPU: what is scheduled runs once, outputs come, variables are assigned, and losses are near those of one
+    process on the device, of rows of tables, too."""
+    if "cpu:" not in artel("devices").out.replace("cpu  ", ""):
+        return
+    device = {"ARTEL_CLOSURE_DEVICE": "cpu:xla"}
+    keeps("1roab", "adam:clipnorm=0.1", "fixed:2", env=device)
+    keeps("1m", "adam", "fixed:2", env=device)
+
+
 def example():
     """It learns; how well depends on who is late, so the bounds are wide."""
     ran = artel("launch", "--chief", "-n", 3, "--ps", 1, "--insecure-network", "--program", EXAMPLE, "--", 4, 100, timeout=600)
@@ -228,7 +238,7 @@ def main():
     if not os.path.exists(EXAMPLE):
         print("the examples are not built here")
         return 77
-    return run_checks(PS10_PS11_PS12_PS13_promises, VA7_PF6_values_of_workers, bits, variables_in_pieces, rows_of_tables, PS14_PS15_PS17_losses, copies_of_servers, a_stale_view, what_is_kept, an_estimator_goes_on, what_is_not_raised, PS2_only_inside_schedule, PS16_pauses, PS19_staggered_start, storm, refusals, waits_end, PS20_waits_are_named, example)
+    return run_checks(PS10_PS11_PS12_PS13_promises, VA7_PF6_values_of_workers, bits, variables_in_pieces, rows_of_tables, PS14_PS15_PS17_losses, copies_of_servers, a_stale_view, what_is_kept, an_estimator_goes_on, what_is_not_raised, PS2_only_inside_schedule, PS16_pauses, PS19_staggered_start, storm, refusals, waits_end, PS20_waits_are_named, on_devices, example)
 
 
 sys.exit(main())

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 600
 """Training by programs of a PJRT plug-in (XLA's for the CPU): near artel's own processors, equal bits for 1, 2, 4 replicas, for two
-tasks, after a kill and a resumption; where a NaN and a wrong index come from, as on processors; what belongs to a run; refusals and their words. Skipped without the plug-in."""
+tasks, after a kill and a resumption; parameter servers whose workers compute so; where a NaN and a wrong index come from, as on processors; what belongs to a run; refusals and their words. Skipped without the plug-in."""
 
 import glob
 import json
@@ -16,6 +16,7 @@ import numpy as np
 from cli import K, L, MODELS, O, expect, run_checks, save
 from cluster import Cluster, Task, certificates, free_ports
 from oracle import artel, digest, skip_without_xla
+from servers import jobs
 
 FOLDER = tempfile.TemporaryDirectory()
 ROWS = 300
@@ -442,6 +443,105 @@ def joined():
             expect(digest(path("joined.keras")) == one, "who joins changes bits")
 
 
+def served(case, out, workers, servers, *more):
+    """Workers on a device over servers. Nobody is taken for lost because the machine is busy."""
+    line = words(case, out, "--strategy", "parameter-server", "--device", "cpu:xla", "--post-mortem", "none", "--suspect-after", "30s", *more)
+    answer = artel("launch", "-n", workers, "--ps", servers, "--insecure-network", *line)
+    expect(answer.rc == 0, "exit code", workers, servers, more, answer.rc, answer.err[-800:])
+    return answer
+
+
+def tabled():
+    """Of the table a batch reads few rows, which travel alone."""
+    m = K.Sequential([K.Input((3,), dtype="int32"), L.Embedding(2000, 8, name="big"), L.Flatten(), L.Dense(16, activation="relu"), L.Dense(5, activation="softmax")])
+    m.compile(O.Adam(0.01), "sparse_categorical_crossentropy", metrics=["accuracy"])
+    return m
+
+
+def servers_of(case, jobs, *more):
+    """In sync the same bits, and the same history, for any workers and servers, near those of one process on the device."""
+    fit(case, "alone.keras", "--device", "cpu:xla", *more)
+    found = set()
+    for workers, servers, cut in jobs:
+        served(case, "served.keras", workers, servers, "--consistency", "sync", "--partitioner", cut, "--history", path("served.json"), *more)
+        found.add((digest(path("served.keras")), open(path("served.json")).read()))
+    expect(len(found) == 1, case, "has other bits, or another history, with other workers and servers:", found)
+    for a, b in zip(weights("alone.keras"), weights("served.keras")):
+        expect(np.allclose(a, b, rtol=2e-3, atol=2e-4), case, "differs by", np.abs(a - b).max())
+    return found.pop()[0]
+
+
+def servers():
+    """Parameter servers: gradients of a device, steps on processors."""
+    random = np.random.default_rng(6)
+    np.savez(path("tokens-of.npz"), x=random.integers(0, 2000, (ROWS, 3)).astype("int32"), y=random.integers(0, 5, ROWS).astype("int32"))
+    CASES["table"] = (save(tabled, path("tabled.keras")), "npz:" + path("tokens-of.npz"))
+    servers_of("cnn", ((1, 1, "none"), (3, 2, "fixed:2")), "--validation", CASES["cnn"][1])
+    bits = servers_of("mlp", ((1, 1, "none"), (2, 2, "max:1K")))
+    served("mlp", "apart.keras", 1, 2, "--consistency", "bounded:0")
+    expect(digest(path("apart.keras")) == bits, "one worker in rounds has other bits")
+    told = served("mlp", "apart.keras", 2, 1, "--json")
+    starts = {event["task"]: event["arithmetic"] for event in map(json.loads, told.out.splitlines()) if event["event"] == "start"}
+    expect(starts["chief:0"].startswith("workers on pjrt cpu ") and starts["worker:0"].startswith("pjrt cpu, "), "the start says", starts)
+    expect("staleness of 3 updates" in told.err, "staleness is not said", told.err[-400:])
+    some = set()
+    for workers in (1, 2):
+        served("mlp", "some.keras", workers, 1, "--consistency", "sync:2")
+        some.add(digest(path("some.keras")))
+    expect(len(some) == 1, "sync:2 has other bits with another number of workers")
+    servers_of("table", ((1, 1, "none"), (2, 2, "fixed:3")), "--validation", CASES["table"][1])
+    told = served("table", "table.keras", 1, 1, "--consistency", "bounded:0", "--explain")
+    expect("(rows travel alone)" in told.out + told.err and "# arithmetic: workers on pjrt cpu" in told.out + told.err, "--explain says", (told.out + told.err)[-800:])
+    del CASES["table"]
+
+
+def servers_lost():
+    """A worker, or a server, is killed in sync: the bits are those of a run that loses nobody. Another arithmetic does not go on from its checkpoint."""
+    many, folder = ("--epochs", "40", "--consistency", "sync"), path("servers")
+    served("mlp", "whole.keras", 1, 1, *many)
+    line = [str(w) for w in words("mlp", "lost.keras", "--strategy", "parameter-server", "--post-mortem", "none", "--suspect-after", "30s", *many)]
+    for lost in (("worker", 1), ("ps", 0)):
+        keep = ["--checkpoint-dir", folder] if lost[0] == "ps" else []
+        tasks = {who: Task([*line, *keep, "--device", "cpu:xla", *(["--json"] if who[0] == "chief" else [])], env) for who, env in jobs(2, 2).items()}
+        expect(tasks["chief", 0].until_step(4), "no steps:", tasks["chief", 0].err())
+        tasks[lost].process.send_signal(signal.SIGKILL)
+        for task in tasks.values():
+            task.drain()
+        codes = {who: task.finish(120) for who, task in tasks.items()}
+        expect(codes == {who: -signal.SIGKILL if who == lost else 0 for who in tasks}, "exit codes", codes, tasks["chief", 0].err()[-500:])
+        expect("1 left" in tasks["chief", 0].err(), "nobody left", tasks["chief", 0].err()[-500:])
+        expect(digest(path("lost.keras")) == digest(path("whole.keras")), lost, "is lost, and bits change")
+    manifest = json.load(open(sorted(glob.glob(folder + "/ckpt-*/manifest.json"))[-1]))
+    expect(manifest["identity"]["device"] == "workers on devices" and manifest["arithmetic"].startswith("workers on pjrt cpu "), "the checkpoint says", manifest["arithmetic"])
+    manifest["arithmetic"] = "workers on pjrt cuda 0123456789abcdef"
+    for file in glob.glob(folder + "/ckpt-*/manifest.json"):
+        json.dump(manifest, open(file, "w"))
+    for device, text in (("cpu:xla", "another arithmetic than the checkpoint's: there workers on pjrt cuda 0123"), ("cpu", "these differ: shards, device (there workers on devices, here processors)")):
+        answer = artel("launch", "-n", 1, "--ps", 1, "--insecure-network", *line, "--epochs", "41", "--checkpoint-dir", folder, "--device", device)
+        expect(answer.rc == 1 and text in answer.err, device, "goes on:", answer.rc, answer.err[-800:])
+
+
+def servers_mixed():
+    """Workers of several kinds, and what is refused by name."""
+    def start(devices, *more):
+        line = [str(w) for w in words("mlp", "kinds.keras", "--strategy", "parameter-server", "--post-mortem", "none", "--suspect-after", "30s", *more)]
+        return {who: Task([*line, "--device", devices.get(who, "cpu:xla"), *(["--json"] if who[0] == "chief" else [])], env) for who, env in jobs(2, 1).items()}
+
+    kinds = {("worker", 1): "cpu"}
+    tasks = start(kinds, ALLOWED)
+    end(tasks.values())
+    told = next(event for event in tasks["chief", 0].events() if event["event"] == "start")["arithmetic"]
+    expect(told.startswith("mixed among workers: worker 0 pjrt cpu ") and told.endswith("worker 1 artel-1 float32"), "the start says", told)
+    expect(all(np.isfinite(w).all() for w in weights("kinds.keras")), "weights")
+    for devices, more, texts in ((kinds, (), ("differs in arithmetic (", "artel-1 float32", "pjrt")), (kinds, (ALLOWED, "--consistency", "sync"), ("in sync workers make each step together",)),
+                                 ({}, ("--device-reduce", "fast"), ("compute in the exact class",))):
+        for task in end(list(start(devices, *more).values()), 1, 1, 1, 1):
+            for text in texts:
+                expect(text in task.err(), more, "does not say", text, task.err()[-500:])
+    answer = artel("launch", "-n", 1, "--ps", 1, "--insecure-network", *words("mlp", "x.keras", "--device", "cpu:xla:0,cpu:xla:1", "--strategy", "parameter-server"))
+    expect(answer.rc == 1 and "is one replica, on one device" in answer.err, "two devices:", answer.rc, answer.err[-400:])
+
+
 def origins():
     """The line that names where a NaN came from, and the one that names an index outside of a table."""
     x = np.random.default_rng(5).normal(size=(ROWS, 20)).astype("float32")
@@ -522,7 +622,6 @@ def refuses():
     says(artel(*words("mlp", "x.keras", "--device", "gpu,gpu:1")), "do not compute together")
     says(artel(*words("mlp", "x.keras", "--device", "gpu:2,gpu:0,gpu:2")), "gpu:2 is named twice")
     says(artel(*words("mlp", "x.keras", "--device", "gpu:2,gpu:0")), "no PJRT plug-in was found")
-    says(artel("launch", "-n", 1, "--ps", 1, *words("mlp", "x.keras", "--device", "cpu:xla", "--strategy", "parameter-server")), "compute on processors")
     says(artel(*words("mlp", "x.keras", "--device", "tpu")), "no PJRT plug-in was found")
     says(artel(*words("mlp", "x.keras", "--device", "/job:worker/task:1/device:TPU:0")), "tpu: no PJRT plug-in was found")
     says(artel(*words("mlp", "x.keras", "--device", "gpu", "--plugin", path("none.so"))), "none.so")
@@ -537,4 +636,4 @@ def refuses():
 
 if __name__ == "__main__":
     skip_without_xla()
-    sys.exit(run_checks(near, replicas, central, mixed, shares, mixed_tasks, mixed_killed, mixed_pass, launches, feeds, resumption, evaluation, factors, tasks, killed, joined, origins, checks, tpus, refuses))
+    sys.exit(run_checks(near, replicas, central, mixed, shares, mixed_tasks, mixed_killed, mixed_pass, launches, feeds, resumption, evaluation, factors, tasks, killed, joined, servers, servers_lost, servers_mixed, origins, checks, tpus, refuses))

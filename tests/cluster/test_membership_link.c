@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "help_simulator.h"
@@ -100,6 +101,37 @@ static void what_is_its_own(void **state)
     sim_run(s, 10 * SIM_SECOND, NULL, NULL);
     assert_int_equal(sim_look(s, 0).status, ARTEL_ERROR_INVALID);
     sim_destroy(s);
+}
+
+/* Who computes nothing says the first words of the arithmetic of those who do, and differs from none of them; they
+ * differ from one another, and half a word is another one. */
+static void first_words_of_an_arithmetic(void **state)
+{
+    static const struct {
+        const char *arithmetic[3];
+        bool equal;
+    } table[] = {{{"pjrt", "pjrt cpu 12", "pjrt cpu 12"}, true},
+                 {{"pjrt", "pjrt cpu 12", "pjrt cpu 13"}, false},
+                 {{"pjrt c", "pjrt cpu 12", "pjrt c"}, false},
+                 {{"pjrt", "artel-1", "pjrt"}, false}};
+    char facts[3][64];
+    (void)state;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        sim_options o = SIM_OPTIONS_INIT;
+        sim *s = sim_create(&o);
+        for (uint32_t t = 0; t < 3; t++) {
+            snprintf(facts[t], sizeof facts[t], "version=1\narithmetic=%s\nmodel=a", table[i].arithmetic[t]);
+            sim_start_with(s, t, facts[t]);
+        }
+        sim_run(s, 10 * SIM_SECOND, NULL, NULL);
+        for (uint32_t t = 0; t < 3; t++) {
+            if (table[i].equal)
+                assert_int_equal(sim_look(s, t).status, ARTEL_OK);
+            else
+                check_ended(s, t, "differs in arithmetic (there ");
+        }
+        sim_destroy(s);
+    }
 }
 
 /* A task that cannot begin comes without facts, to say why: that is what all end with, also when it comes late. (One
@@ -265,6 +297,7 @@ int main(void)
         cmocka_unit_test(a_second_one_later),
         cmocka_unit_test(other_facts_at_the_beginning),
         cmocka_unit_test(what_is_its_own),
+        cmocka_unit_test(first_words_of_an_arithmetic),
         cmocka_unit_test(failed_before_it_began),
         cmocka_unit_test(other_facts_later),
         cmocka_unit_test(a_quick_restart_is_no_duplicate),
