@@ -515,9 +515,11 @@ static artel_status check_kept(const artel__device_executable *x)
 {
     for (int i = 0; i < x->graph->kept_count; i++) {
         int32_t node = x->graph->value[x->graph->kept[i]].node;
-        if (node >= 0 && x->graph->node[node].phase == ARTEL__PHASE_APPLY)
-            return artel__fail(x->ctx, ARTEL_ERROR_UNSUPPORTED, "device", "train on processors",
-                               "a result of the variables' step is kept");
+        for (int k = 0; k < x->cut.apply.nodes; k++) {
+            if (x->cut.apply.node[k] == node)
+                return artel__fail(x->ctx, ARTEL_ERROR_UNSUPPORTED, "device", "train on processors",
+                                   "a result of the variables' step is kept");
+        }
     }
     return ARTEL_OK;
 }

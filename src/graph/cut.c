@@ -24,6 +24,7 @@ typedef struct cutter {
     place *place;
     int32_t *seen; /* by value: the last program that has listed it */
     int32_t programs;
+    bool *early; /* by node: of APPLY, and made with what stands before it */
 } cutter;
 
 static bool is_per_row(const artel__graph *graph, artel__value_id id)
@@ -31,20 +32,71 @@ static bool is_per_row(const artel__graph *graph, artel__value_id id)
     return graph->value[id].domain == ARTEL__DOMAIN_ROW || graph->value[id].domain == ARTEL__DOMAIN_NODES;
 }
 
-static int kind_of(const artel__graph *graph, const artel__node *node)
-{
-    if (node->op->collective) return COLLECTIVE;
-    if (node->phase == ARTEL__PHASE_APPLY) return APPLY;
-    for (int k = 0; k < node->outputs; k++) {
-        if (is_per_row(graph, node->output[k])) return ROWS;
-    }
-    return COMMON;
-}
-
 /* Operands that the node waits for: a view is its first operand, whatever the others are for. */
 static int operands(const artel__node *node)
 {
     return node->op->placement == ARTEL__PLACE_VIEW && node->inputs > 1 ? 1 : node->inputs;
+}
+
+static bool is_written(const artel__graph *graph, artel__value_id id)
+{
+    for (int i = 0; i < graph->nodes; i++) {
+        const artel__node *node = &graph->node[i];
+        for (int k = 0; node->op->writes && k < node->op->written && k < node->inputs; k++) {
+            if (node->input[k] == id) return true;
+        }
+    }
+    return false;
+}
+
+/* What is kept is known before anything is written, so nodes of APPLY that make it (rows of a gradient, for servers) do
+ * not wait, unless they read what APPLY writes. `wanted`: by value. */
+static bool is_early(const artel__graph *graph, const artel__node *node, const int32_t *wanted)
+{
+    bool makes = false;
+    if (node->phase != ARTEL__PHASE_APPLY || node->op->writes || node->op->collective) return false;
+    if (node->gated || node->period > 1) return false;
+    for (int k = 0; k < node->outputs; k++) makes = makes || wanted[node->output[k]];
+    for (int k = 0; makes && k < node->inputs; k++) {
+        artel__value_id id = node->input[k];
+        if (id >= 0 && graph->value[id].variable >= 0 && is_written(graph, id)) return false;
+    }
+    return makes;
+}
+
+/* Uses c->seen, and leaves it empty. */
+static artel_status find_early(cutter *c)
+{
+    const artel__graph *graph = c->graph;
+    c->early = artel__arena_alloc(c->arena, (size_t)graph->nodes + 1, sizeof *c->early);
+    if (!c->early) return ARTEL_ERROR_NO_MEMORY;
+    for (int i = 0; i < graph->kept_count; i++) c->seen[graph->kept[i]] = 1;
+    for (int32_t i = graph->nodes - 1; i >= 0; i--) {
+        const artel__node *node = &graph->node[i];
+        c->early[i] = is_early(graph, node, c->seen);
+        for (int k = 0; k < node->inputs && c->early[i]; k++) {
+            if (node->input[k] >= 0) c->seen[node->input[k]] = 1;
+        }
+    }
+    memset(c->seen, 0, (size_t)graph->values * sizeof *c->seen);
+    return ARTEL_OK;
+}
+
+static bool waits(const cutter *c, int32_t node)
+{
+    return c->graph->node[node].phase == ARTEL__PHASE_APPLY && !c->early[node];
+}
+
+static int kind_of(const cutter *c, int32_t index)
+{
+    const artel__graph *graph = c->graph;
+    const artel__node *node = &graph->node[index];
+    if (node->op->collective) return COLLECTIVE;
+    if (waits(c, index)) return APPLY;
+    for (int k = 0; k < node->outputs; k++) {
+        if (is_per_row(graph, node->output[k])) return ROWS;
+    }
+    return COMMON;
 }
 
 /* A node is one stage behind the collectives that it reads. */
@@ -55,7 +107,7 @@ static int32_t find_stages(cutter *c)
     for (int32_t i = 0; i < graph->nodes; i++) {
         const artel__node *node = &graph->node[i];
         place *at = &c->place[i];
-        *at = (place){0, kind_of(graph, node)};
+        *at = (place){0, kind_of(c, i)};
         for (int k = 0; k < operands(node); k++) {
             int32_t maker = node->input[k] < 0 ? -1 : graph->value[node->input[k]].node;
             if (maker < 0) continue;
@@ -179,6 +231,7 @@ artel_status artel__graph_cut(const artel__graph *graph, artel__arena *arena, ar
                 .place = artel__arena_alloc(arena, (size_t)graph->nodes + 1, sizeof(place)),
                 .seen = artel__arena_alloc(arena, (size_t)graph->values + 1, sizeof(int32_t))};
     if (!c.place || !c.seen) return ARTEL_ERROR_NO_MEMORY;
+    ARTEL_TRY(find_early(&c));
     *out = (artel__cut){.stages = find_stages(&c)};
     ARTEL_TRY(postpone(&c, out->stages));
     out->stage = artel__arena_alloc(arena, (size_t)out->stages, sizeof *out->stage);
@@ -210,7 +263,8 @@ artel_status artel__graph_join(const artel__graph *graph, artel__arena *arena, a
                 .place = artel__arena_alloc(arena, (size_t)graph->nodes + 1, sizeof(place)),
                 .seen = artel__arena_alloc(arena, (size_t)graph->values + 1, sizeof(int32_t))};
     if (!c.place || !c.seen) return ARTEL_ERROR_NO_MEMORY;
-    for (int i = 0; i < graph->nodes; i++) c.place[i].kind = graph->node[i].phase == ARTEL__PHASE_APPLY ? APPLY : ROWS;
+    ARTEL_TRY(find_early(&c));
+    for (int i = 0; i < graph->nodes; i++) c.place[i].kind = waits(&c, i) ? APPLY : ROWS;
     *out = (artel__cut){.stages = 1, .stage = artel__arena_alloc(arena, 1, sizeof *out->stage)};
     if (!out->stage) return ARTEL_ERROR_NO_MEMORY;
     ARTEL_TRY(make_program(&c, 0, ROWS, &out->stage->rows));

@@ -4,8 +4,8 @@
  * Stage s holds what depends on s collectives, one after another; between two stages stand the collectives that the
  * later one needs. A stage has two programs: what is the same on all replicas, once for a device, and behind it what
  * rows need, once for each shard. Everything of the APPLY phase is one program behind the last stage, when all agree
- * that the step counts. So a stage is as long as can be, whatever the order in which nodes were added; within a program
- * they keep that order.
+ * that the step counts, but for what is kept and reads nothing that it writes: that is known before. So a stage is as
+ * long as can be, whatever the order in which nodes were added; within a program they keep that order.
  *
  * What costs nothing to wait for, nodes without operands and activations that are computed again, goes into the stage
  * that first reads it.
