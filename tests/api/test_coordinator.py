@@ -222,7 +222,8 @@ def on_devices():
     if "cpu:" not in artel("devices").out.replace("cpu  ", ""):
         return
     device = {"ARTEL_CLOSURE_DEVICE": "cpu:xla"}
-    keeps("1roab", "adam:clipnorm=0.1", "fixed:2", env=device)
+    keeps("1roa", env=device)
+    keeps("1b", "adam:clipnorm=0.1", "fixed:2", env=device)
     keeps("1m", "adam", "fixed:2", env=device)
 
 
