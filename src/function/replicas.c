@@ -51,7 +51,7 @@ static artel_status check_mixed(const artel_strategy *s)
 static artel_status open_devices(artel_strategy *s, const artel__strategy_def *strategy)
 {
     const artel_strategy_options *o = &s->options;
-    const artel__device_request request =
+    artel__device_request request =
         ARTEL__DEVICE_REQUEST(o, o->allow_mixed_arithmetic, artel__mesh_is_single(o->cluster));
     bool of_servers = is_of_servers(strategy);
     if (of_servers) ARTEL_TRY(artel__servers_check_device(s->ctx, &request, &s->on_devices));
