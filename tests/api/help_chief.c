@@ -76,6 +76,18 @@ void chief_kill(const char *type, int index)
     check(kill(chief_process_of(type, index), SIGKILL) == 0, "kill");
 }
 
+void chief_stop(const char *type, int index)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    char path[64], state = 0;
+    int process = chief_process_of(type, index);
+    check(kill(process, SIGSTOP) == 0, "signal");
+    for (snprintf(path, sizeof path, "/proc/%d/stat", process); state != 'T'; nanosleep(&pause, NULL)) {
+        FILE *file = fopen(path, "r");
+        check(file && fscanf(file, "%*d (%*[^)]) %c", &state) == 1 && fclose(file) == 0, "%s", path);
+    }
+}
+
 void chief_end(const char *type, int index)
 {
     const struct timespec pause = {.tv_nsec = 1000000};

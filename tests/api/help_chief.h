@@ -28,6 +28,8 @@ void chief_name_file(char out[512], const char *type, int index);
 void chief_tell_process(void);
 int chief_process_of(const char *type, int index);
 void chief_kill(const char *type, int index);
+/* It stands still. */
+void chief_stop(const char *type, int index);
 /* All servers are here, and each has what it shall have: closures have run since. */
 void chief_await_servers(void);
 /* The same as kill; it is gone then. */
