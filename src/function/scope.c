@@ -142,9 +142,8 @@ artel_status artel_strategy_set(artel_context *ctx, artel_strategy *s)
     bool traced = top && top->kind == ARTEL__SCOPE_TRACED;
     if (top && top->kind != ARTEL__SCOPE_SET)
         return artel__fail(ctx, ARTEL_ERROR_INVALID, "scope", "set a strategy outside of scopes",
-                           "the strategy %s is set %s of %s%s", s ? s->plan.name : "none",
-                           traced ? "while a function" : "within a scope", top->strategy->plan.name,
-                           traced ? " is traced" : "");
+                           "the strategy %s is set %s %s", s ? s->plan.name : "none",
+                           traced ? "while a function is traced for" : "within a scope of", top->strategy->plan.name);
     if (!s && top) pop(ctx);
     if (!s || !top) return s ? push(s, ARTEL__SCOPE_SET) : ARTEL_OK;
     all_of(ctx)->inner->strategy = s;
