@@ -114,7 +114,8 @@ ARTEL_API bool artel_strategy_writes(const artel_strategy *strategy);
 typedef struct artel_variable_options {
     size_t struct_size;
     const char *name; /* unique in the strategy, dots and slashes being the same; at most 1000 bytes of UTF-8; copied */
-    artel_dtype dtype;   /* float32, float64, int32, int64, bool; string: outside of graphs (docs/functions.md) */
+    artel_dtype dtype;   /* float32, float64, int8 to int64, uint8 to uint32, bool; string: outside of graphs
+                            (docs/functions.md) */
     artel_shape shape;   /* a scalar unless set */
     const void *initial; /* elements in row-major order (artel_string), copied; NULL: what `initializer` says, or "" */
     /* One of Keras' by name, with settings ("random_uniform:maxval=0.1") or as a record, copied; of the strategy's seed
@@ -149,9 +150,9 @@ static inline artel_variable_options artel_variable_options_init(void)
  * Errors: ARTEL_ERROR_INVALID (a name that exists, a shape, an initializer that is none, or beside values,
  * a string that is no UTF-8, an aggregation or a synchronization that is none or of strings, "on_read" without an
  * aggregation, a mean of whole numbers or bool, a sum of bool), ARTEL_ERROR_UNSUPPORTED (an element type other than
- * float32, float64, int32, int64, bool and string; any but float32 over parameter servers; strings in a cluster, or
- * with a byte of 0). Of strings no optimizer takes a variable, and no device (ARTEL_ERROR_UNSUPPORTED); of whole
- * numbers and bool no optimizer does (ARTEL_ERROR_INVALID). */
+ * float32, float64, whole numbers but uint64, bool and string; any but float32 over parameter servers; strings in a
+ * cluster, or with a byte of 0). Of strings no optimizer takes a variable, and no device (ARTEL_ERROR_UNSUPPORTED); of
+ * whole numbers and bool no optimizer does (ARTEL_ERROR_INVALID). */
 ARTEL_API artel_status artel_variable_create(artel_strategy *strategy, const artel_variable_options *options,
                                              artel_variable **out);
 ARTEL_API const char *artel_variable_name(const artel_variable *variable); /* "dense/kernel"; "" for NULL */

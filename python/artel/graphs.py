@@ -329,7 +329,7 @@ class Strategy(_Holder):
     def variable(self, name: str, initial: Any, dtype: str = "float32", aggregation: Optional[str] = None, synchronization: Optional[str] = None) -> Variable:
         """Before the first run. float32, float64, int32 or bool. What rows write: by `aggregation`; with `synchronization` "on_read" when it is read."""
         if dtype not in _DTYPES:
-            raise TypeError(f"{name}: there is no element type {dtype!r}; use float32, float64, int32, int64 or bool")
+            raise TypeError(f"{name}: there is no element type {dtype!r}; whole numbers but uint64, floats or bool")
         plain, handle = _numbers(initial, dtype), _p()
         options = _VariableOptions(ctypes.sizeof(_VariableOptions), _text(name), _DTYPES.index(dtype), _extents(plain.shape), plain.ctypes.data, None,
                                    _text(aggregation), _text(synchronization))

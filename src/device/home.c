@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Variables to a device and back, in the plain form; those of 16 bits as float32, as programs take them. */
+/* Variables to a device and back, in the plain form; those of fewer bits as programs take them (float32, int32, int64).
+ */
 #include "device/home.h"
 
 /* Two forms of a variable, in one block. */
@@ -15,18 +16,20 @@ static artel_status both_init(both *b, artel_context *ctx, const artel__variable
     *b = (both){.variable = variable, .count = artel_shape_count(&variable->shape)};
     b->bytes = (size_t)b->count * artel_dtype_size(artel__variable_held(variable));
     ARTEL_TRY(artel__alloc(ctx, 2 * b->bytes + 1, "variables", &b->held));
-    b->plain = artel__variable_narrow(variable) ? (uint8_t *)b->held + b->bytes : b->held;
+    b->plain = artel__variable_held(variable) != variable->dtype ? (uint8_t *)b->held + b->bytes : b->held;
     return ARTEL_OK;
 }
 
 static void to_held(const both *b)
 {
-    if (b->plain != b->held) artel__convert(b->variable->dtype, b->plain, ARTEL_DTYPE_FLOAT32, b->held, b->count);
+    if (b->plain != b->held)
+        artel__convert(b->variable->dtype, b->plain, artel__variable_held(b->variable), b->held, b->count);
 }
 
 static void to_plain(const both *b)
 {
-    if (b->plain != b->held) artel__convert(ARTEL_DTYPE_FLOAT32, b->held, b->variable->dtype, b->plain, b->count);
+    if (b->plain != b->held)
+        artel__convert(artel__variable_held(b->variable), b->held, b->variable->dtype, b->plain, b->count);
 }
 
 static artel_status fetch_all(artel__device_home *home, const artel__variables *variables, void *image)

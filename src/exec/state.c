@@ -97,21 +97,21 @@ static uint8_t *changed(artel__state *state)
 /* `count` elements into memory, or out of it. The plain form may lie at any address. */
 static void move_run(const artel__variable *variable, uint8_t *data, int64_t count, const uint8_t *in, uint8_t *out)
 {
-    size_t size = artel_dtype_size(variable->dtype);
-    if (!artel__variable_narrow(variable)) {
+    artel_dtype held = artel__variable_held(variable);
+    size_t size = artel_dtype_size(variable->dtype), wide = artel_dtype_size(held);
+    if (held == variable->dtype) {
         memcpy(in ? data : out, in ? in : data, (size_t)count * size);
         return;
     }
-    float *values = (float *)(void *)data;
     for (int64_t at = 0, n; at < count; at += n) {
-        uint16_t some[256];
+        uint32_t some[256];
         n = count - at < 256 ? count - at : 256;
         if (in) {
             memcpy(some, in + (size_t)at * size, (size_t)n * size);
-            artel__convert(variable->dtype, some, ARTEL_DTYPE_FLOAT32, values + at, n);
+            artel__convert(variable->dtype, some, held, data + (size_t)at * wide, n);
             continue;
         }
-        artel__convert(ARTEL_DTYPE_FLOAT32, values + at, variable->dtype, some, n);
+        artel__convert(held, data + (size_t)at * wide, variable->dtype, some, n);
         memcpy(out + (size_t)at * size, some, (size_t)n * size);
     }
 }

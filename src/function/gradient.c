@@ -203,7 +203,7 @@ static artel__value_id fit_to(artel_graph *g, const artel_variable *variable, ar
     if (!place) return ARTEL__NO_VALUE;
     const artel__value *from = &graph->value[place->value];
     char a[128], b[128];
-    if (from->domain != ARTEL__DOMAIN_GLOBAL || from->dtype != to->dtype ||
+    if (from->domain != ARTEL__DOMAIN_GLOBAL || from->dtype != artel__variable_held(to) ||
         !artel__shape_equal(&place->shape, &to->shape)) {
         artel__graph_refuse(
             g, ARTEL_ERROR_INVALID, to->name,
@@ -254,10 +254,24 @@ static bool may_write(artel_graph *g, const artel_variable *variable)
     return g->assigned[variable->index] = true;
 }
 
-/* Whole numbers are added up in float64, and saturate. */
+/* Whole rows in int64, and the low bits of that. */
+static artel_value sum_low(artel_graph *g, artel_value value)
+{
+    static const int64_t half = 32;
+    artel_value by = artel_graph_constant(g, ARTEL_DTYPE_INT64, &(artel_shape){0}, &half);
+    value = artel_graph_op(g, "cast", &value, 1, "{\"dtype\": \"int64\"}");
+    value = artel_graph_binary(g, "left_shift", artel_graph_reduce(g, ARTEL_REDUCTION_SUM, value), by);
+    value = artel_graph_binary(g, "right_shift", value, by);
+    return artel_graph_op(g, "cast", &value, 1, "{\"dtype\": \"int32\"}");
+}
+
+/* Those of int32 are added up in float64, and saturate; of fewer bits they wrap around, as int64 do. */
 static artel_value sum_rows(artel_graph *g, const artel_variable *variable, artel_value value)
 {
-    bool whole = g->strategy->variables.item[variable->index].dtype == ARTEL_DTYPE_INT32;
+    const artel__variable *to = &g->strategy->variables.item[variable->index];
+    bool whole = to->dtype == ARTEL_DTYPE_INT32;
+    if (!artel__is_floating(to->dtype) && artel__variable_held(to) == ARTEL_DTYPE_INT32 && !whole)
+        return sum_low(g, value);
     if (whole) value = artel_graph_op(g, "cast", &value, 1, "{\"dtype\": \"float64\"}");
     value = artel_graph_reduce(g, ARTEL_REDUCTION_SUM, value);
     return whole ? artel_graph_op(g, "cast", &value, 1, "{\"dtype\": \"int32\"}") : value;
@@ -281,15 +295,17 @@ static artel_value aggregate(artel_graph *g, const artel_variable *variable, art
 
 static void write(artel_graph *g, const artel_variable *variable, artel_value value)
 {
+    const artel__variable *to = &g->strategy->variables.item[variable->index];
     artel__value_id fitted = fit_to(g, variable, value, "a value");
     if (fitted < 0) return;
+    fitted = artel__whole_low(g->graph, to, fitted);
     artel__tape_begin(g, &(artel__tape_entry){.kind = ARTEL__TAPE_ASSIGN, .which = variable->index}, &value, 1);
     if (g->strategy->servers) {
         artel__elsewhere_assign(g, variable, fitted);
         return;
     }
     artel__value_id id = artel__graph_variable(g->graph, variable->index);
-    g->graph->scope = g->strategy->variables.item[variable->index].name;
+    g->graph->scope = to->name;
     artel__op_assign(g->graph, id, fitted);
     g->graph->scope = "";
 }

@@ -4,7 +4,6 @@
 
 #include "artel/control.h"
 #include "function/function_impl.h"
-#include "function/graph_whole.h"
 #include "function/tape.h"
 #include "function/texts.h"
 #include "op/elementwise.h"
@@ -134,8 +133,7 @@ static artel_value choose(artel_graph *g, artel__value_id condition, artel_value
                                    artel__shape_text(&graph->value[one].shape, false, text[0], sizeof text[0]),
                                    artel_dtype_name(graph->value[other].dtype),
                                    artel__shape_text(&graph->value[other].shape, false, text[1], sizeof text[1]));
-    if (dtype == ARTEL_DTYPE_INT64) return artel__graph_give(g, artel__whole_where(graph, condition, one, other));
-    if (dtype > ARTEL_DTYPE_FLOAT64) { /* float64 holds every int32 */
+    if (dtype > ARTEL_DTYPE_FLOAT64 && dtype != ARTEL_DTYPE_INT64) { /* float64 holds every int32 */
         artel_dtype held = dtype == ARTEL_DTYPE_INT32 ? ARTEL_DTYPE_FLOAT64 : ARTEL_DTYPE_FLOAT32;
         one = artel__op_cast(graph, one, held);
         other = artel__op_cast(graph, other, held);

@@ -3,6 +3,14 @@
  * does. By public calls, which a saved function makes again. */
 #include "function/function_impl.h"
 
+/* The element type that graphs know it by. */
+static artel_status held_in(const artel_variable *variable, artel_dtype *out)
+{
+    ARTEL_TRY(artel_variable_dtype(variable, out));
+    *out = artel__variable_held(&variable->strategy->variables.item[variable->index]);
+    return ARTEL_OK;
+}
+
 /* What each row brings is a row of the variable, or a number of one that has one axis. */
 static bool fits(artel_graph *g, const artel_variable *variable, artel_value places, artel_value rows)
 {
@@ -11,7 +19,7 @@ static bool fits(artel_graph *g, const artel_variable *variable, artel_value pla
     bool placed, rowwise;
     if (artel_graph_describe(g, places, &number, &place, &placed) < 0 ||
         artel_graph_describe(g, rows, &type, &row, &rowwise) < 0 || artel_variable_shape(variable, &whole) < 0 ||
-        artel_variable_dtype(variable, &wanted) < 0)
+        held_in(variable, &wanted) < 0)
         return false;
     bool same = type == wanted && whole.rank >= 1 && row.rank == whole.rank - 1;
     for (int d = 0; d < row.rank && same; d++) same = row.dim[d] == whole.dim[d + 1];
@@ -74,7 +82,7 @@ static void scatter(artel_graph *g, artel_variable *variable, artel_value places
             "places, or what is to be there, that do not fit the variable");
         return;
     }
-    if (artel_variable_dtype(variable, &dtype) < 0) return;
+    if (held_in(variable, &dtype) < 0) return;
     artel_value sum =
         artel__is_floating(dtype) ? sum_at(g, table, places, rows) : sum_whole_at(g, table, places, rows, dtype);
     if (g->graph->status < 0) return;

@@ -37,13 +37,24 @@ artel__value_id artel__whole_join(artel__graph *graph, artel__value_id high, art
     return artel__op_integer(graph, ARTEL__INTEGER_ADD, high, low);
 }
 
-artel__value_id artel__whole_where(artel__graph *graph, artel__value_id condition, artel__value_id a, artel__value_id b)
+static artel__value_id by_number(artel__graph *graph, artel__integer_op op, artel__value_id x, int64_t number)
 {
-    artel__value_id one[2], other[2];
-    artel__whole_split(graph, a, one);
-    artel__whole_split(graph, b, other);
-    for (int i = 0; i < 2; i++) one[i] = artel__op_where(graph, condition, one[i], other[i]);
-    return artel__whole_join(graph, one[0], one[1]);
+    artel_shape scalar = {.rank = 0};
+    int32_t low = (int32_t)number;
+    bool is_long = graph->status == ARTEL_OK && graph->value[x].dtype == ARTEL_DTYPE_INT64;
+    artel__value_id by = artel__op_constant(graph, is_long ? ARTEL_DTYPE_INT64 : ARTEL_DTYPE_INT32, &scalar,
+                                            is_long ? (const void *)&number : (const void *)&low);
+    return artel__op_integer(graph, op, x, by);
+}
+
+artel__value_id artel__whole_low(artel__graph *graph, const artel__variable *variable, artel__value_id value)
+{
+    artel_dtype dtype = variable->dtype;
+    int bits = 8 * (int)artel_dtype_size(dtype);
+    if (artel__is_floating(dtype) || artel__variable_held(variable) == dtype) return value;
+    if (dtype >= ARTEL_DTYPE_UINT8) return by_number(graph, ARTEL__INTEGER_AND, value, ((int64_t)1 << bits) - 1);
+    value = by_number(graph, ARTEL__INTEGER_SHIFT_LEFT, value, 32 - bits);
+    return by_number(graph, ARTEL__INTEGER_SHIFT_RIGHT, value, 32 - bits);
 }
 
 artel__value_id artel__whole_places(artel_graph *g, artel_value value)
@@ -136,7 +147,7 @@ static int give(const artel__whole_call *c, artel__value_id value)
 static artel__value_id larger(artel__graph *graph, artel__value_id a, artel__value_id b, bool least)
 {
     artel__comparison how = least ? ARTEL__COMPARE_LESS : ARTEL__COMPARE_GREATER;
-    return artel__whole_where(graph, artel__op_compare(graph, how, a, b), a, b);
+    return artel__op_where(graph, artel__op_compare(graph, how, a, b), a, b);
 }
 
 static int call_binary(const artel__whole_call *c, int function)

@@ -29,9 +29,9 @@ int artel__whole_call_long(const artel__whole_call *c);
  * both. */
 void artel__whole_split(artel__graph *graph, artel__value_id x, artel__value_id *half);
 artel__value_id artel__whole_join(artel__graph *graph, artel__value_id high, artel__value_id low);
-/* a where the condition holds, else b; both int64. */
-artel__value_id artel__whole_where(artel__graph *graph, artel__value_id condition, artel__value_id a,
-                                   artel__value_id b);
+/* What a variable of fewer bits becomes of a value of the type that it is held in (artel__variable_held): the low ones,
+ * as arithmetic of its own type would leave them. Any other variable: the value. */
+artel__value_id artel__whole_low(artel__graph *graph, const artel__variable *variable, artel__value_id value);
 /* artel__graph_take() of what says places: int64 as int32, saturated, so that what is out of range stays that. */
 artel__value_id artel__whole_places(artel_graph *g, artel_value value);
 

@@ -176,10 +176,11 @@ static artel_status check_variable(artel_strategy *s, const artel_variable_optio
 {
     ARTEL_TRY(check_name(s, o->name));
     ARTEL_TRY(artel__joining_read(s->ctx, o, joining));
-    bool whole = o->dtype == ARTEL_DTYPE_INT32 || o->dtype == ARTEL_DTYPE_INT64 || o->dtype == ARTEL_DTYPE_BOOL;
+    bool whole = o->dtype >= ARTEL_DTYPE_INT8 && o->dtype <= ARTEL_DTYPE_BOOL && o->dtype != ARTEL_DTYPE_UINT64;
     if (o->dtype != ARTEL_DTYPE_FLOAT32 && o->dtype != ARTEL_DTYPE_FLOAT64 && o->dtype != ARTEL_DTYPE_STRING && !whole)
-        return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, o->name, "use float32, float64, int32, int64 or bool",
-                           "a variable of %s", artel_dtype_name(o->dtype));
+        return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, o->name,
+                           "use float32, float64, bool, or whole numbers but uint64", "a variable of %s",
+                           artel_dtype_name(o->dtype));
     if (whole && o->initializer)
         return artel__fail(s->ctx, ARTEL_ERROR_INVALID, o->name, "give values, or nothing for zeros",
                            "an initializer draws floats, and the variable is %s", artel_dtype_name(o->dtype));

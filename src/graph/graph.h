@@ -105,10 +105,16 @@ static inline bool artel__variable_narrow(const artel__variable *variable)
 /* The elements that stay together where it is cut: a row, or a block of norms where rows are not whole in memory. */
 int64_t artel__variable_unit(const artel__variable *variable);
 
-/* The dtype of the elements in memory. */
+/* The dtype of the elements in memory, and of the value in graphs: float32 for floats of 16 bits, int32 for whole
+ * numbers of 8 and 16 bits, int64 for uint32. */
 static inline artel_dtype artel__variable_held(const artel__variable *variable)
 {
-    return artel__variable_narrow(variable) ? ARTEL_DTYPE_FLOAT32 : variable->dtype;
+    artel_dtype dtype = variable->dtype;
+    if (dtype == ARTEL_DTYPE_INT8 || dtype == ARTEL_DTYPE_INT16 || dtype == ARTEL_DTYPE_UINT8 ||
+        dtype == ARTEL_DTYPE_UINT16)
+        return ARTEL_DTYPE_INT32;
+    if (dtype == ARTEL_DTYPE_UINT32) return ARTEL_DTYPE_INT64;
+    return artel__variable_narrow(variable) ? ARTEL_DTYPE_FLOAT32 : dtype;
 }
 
 /* Of the plain form. */

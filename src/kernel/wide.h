@@ -168,6 +168,7 @@ extern const artel__kernel *const artel__wide_unary_gradient_kernels[];
 extern const artel__kernel *const artel__wide_binary_kernels[];
 extern const artel__kernel *const artel__wide_binary_gradient_kernels[];
 extern const artel__kernel *const artel__wide_select_kernels[];
+extern const artel__kernel *const artel__long_select_kernels[]; /* of int64, in the places of the float64 elements */
 extern const artel__kernel *const artel__wide_reduce_kernels[];
 extern const artel__kernel *const artel__wide_reduce_gradient_kernels[];
 extern const artel__kernel *const artel__wide_order_kernels[];

@@ -140,14 +140,16 @@ static artel_status infer_select(artel__infer *infer)
     const artel__value *condition = infer->in[0];
     if (condition->dtype != ARTEL_DTYPE_BOOL)
         return artel__op_fail(infer, "the condition is %s", artel_dtype_name(condition->dtype));
-    bool wide = false;
-    for (int k = 1; k < 3; k++) wide = wide || (infer->in[k] && infer->in[k]->dtype == ARTEL_DTYPE_FLOAT64);
-    const artel__value zero = {.domain = ARTEL__DOMAIN_GLOBAL,
-                               .dtype = wide ? ARTEL_DTYPE_FLOAT64 : ARTEL_DTYPE_FLOAT32};
+    artel__value zero = {.domain = ARTEL__DOMAIN_GLOBAL, .dtype = ARTEL_DTYPE_FLOAT32};
+    for (int k = 1; k < 3; k++) {
+        artel_dtype dtype = infer->in[k] ? infer->in[k]->dtype : ARTEL_DTYPE_FLOAT32;
+        if (dtype == ARTEL_DTYPE_FLOAT64 || dtype == ARTEL_DTYPE_INT64) zero.dtype = dtype;
+    }
     for (int k = 1; k < 3; k++) {
         if (!infer->in[k]) infer->in[k] = &zero;
-        if (wide && infer->in[k]->dtype != ARTEL_DTYPE_FLOAT64)
-            return artel__op_fail(infer, "an operand is %s, expected float64", artel_dtype_name(infer->in[k]->dtype));
+        if (zero.dtype != ARTEL_DTYPE_FLOAT32 && infer->in[k]->dtype != zero.dtype)
+            return artel__op_fail(infer, "an operand is %s, expected %s", artel_dtype_name(infer->in[k]->dtype),
+                                  artel_dtype_name(zero.dtype));
     }
     artel_status status = artel__infer_broadcast(infer, 3, zero.dtype);
     for (int k = 1; k < 3; k++) {
@@ -171,9 +173,14 @@ static void loop_select(const artel__run_args *args, artel__loop *loop)
                           has_rows);
 }
 
+static bool is_long(const artel__graph *graph, const artel__node *node)
+{
+    return graph->value[node->output[0]].dtype == ARTEL_DTYPE_INT64;
+}
+
 static void fill_select(const artel__run_args *args, void *params)
 {
-    if (artel__args_wide(args)) {
+    if (artel__args_wide(args) || is_long(args->graph, args->node)) {
         artel__wide_select *p = params;
         *p = (artel__wide_select){.condition = args->in[0], .a = args->in[1], .b = args->in[2], .out = args->out[0]};
         loop_select(args, &p->loop);
@@ -189,6 +196,7 @@ static void fill_select(const artel__run_args *args, void *params)
 
 static const artel__kernel *const *choose_select(const artel__graph *graph, const artel__node *node)
 {
+    if (is_long(graph, node)) return artel__long_select_kernels;
     return artel__node_wide(graph, node, false) ? artel__wide_select_kernels : NULL;
 }
 

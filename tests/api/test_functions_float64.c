@@ -292,9 +292,9 @@ static void test_refused(void **state)
     artel_variable *w;
     (void)state;
     v.name = "w";
-    v.dtype = ARTEL_DTYPE_INT16;
+    v.dtype = ARTEL_DTYPE_UINT64;
     assert_int_equal(artel_variable_create(s, &v, &w), ARTEL_ERROR_UNSUPPORTED);
-    assert_non_null(strstr(artel_context_error(ctx)->what, "int16"));
+    assert_non_null(strstr(artel_context_error(ctx)->what, "uint64"));
     artel_strategy_destroy(s);
     artel_context_destroy(ctx);
 }

@@ -2,6 +2,8 @@
 /* Element-wise functions and selection in float64. See kernel/wide.h. */
 #include "kernel/wide/real.h" /* before the formulas */
 
+#include <string.h>
+
 #include "kernel/binary_formula.h"
 #include "kernel/unary_formula.h"
 #include "kernel/wide.h"
@@ -158,6 +160,21 @@ static void select_run(const void *params, int64_t begin, int64_t end, void *scr
     }
 }
 
+/* Elements of int64, moved as they lie. */
+static void select_long_run(const void *params, int64_t begin, int64_t end, void *scratch)
+{
+    static const int64_t zero = 0;
+    const artel__wide_select *p = params;
+    const void *const from[2] = {p->a, p->b};
+    int64_t to = piece_end(artel__loop_count(&p->loop), end);
+    (void)scratch;
+    for (int64_t i = begin * ARTEL__ELEMENT_TASK; i < to; i++) {
+        int side = p->condition[loop_offset(&p->loop, 0, i)] ? 0 : 1;
+        const char *at = from[side] ? (const char *)from[side] + 8 * loop_offset(&p->loop, 1 + side, i) : NULL;
+        memcpy((char *)p->out + 8 * i, at ? (const void *)at : &zero, 8);
+    }
+}
+
 static const artel__kernel unary = {.name = "float64 unary", .tasks = unary_tasks, .run = unary_run};
 static const artel__kernel unary_gradient = {
     .name = "float64 unary_gradient", .tasks = unary_gradient_tasks, .run = unary_gradient_run};
@@ -165,9 +182,11 @@ static const artel__kernel binary = {.name = "float64 binary", .tasks = binary_t
 static const artel__kernel binary_gradient = {
     .name = "float64 binary_gradient", .tasks = binary_gradient_tasks, .run = binary_gradient_run};
 static const artel__kernel select_elements = {.name = "float64 select", .tasks = select_tasks, .run = select_run};
+static const artel__kernel select_long = {.name = "int64 select", .tasks = select_tasks, .run = select_long_run};
 
 const artel__kernel *const artel__wide_unary_kernels[] = {&unary, NULL};
 const artel__kernel *const artel__wide_unary_gradient_kernels[] = {&unary_gradient, NULL};
 const artel__kernel *const artel__wide_binary_kernels[] = {&binary, NULL};
 const artel__kernel *const artel__wide_binary_gradient_kernels[] = {&binary_gradient, NULL};
 const artel__kernel *const artel__wide_select_kernels[] = {&select_elements, NULL};
+const artel__kernel *const artel__long_select_kernels[] = {&select_long, NULL};
