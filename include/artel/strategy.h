@@ -150,8 +150,8 @@ static inline artel_variable_options artel_variable_options_init(void)
  * Errors: ARTEL_ERROR_INVALID (a name that exists, a shape, an initializer that is none, or beside values,
  * a string that is no UTF-8, an aggregation or a synchronization that is none or of strings, "on_read" without an
  * aggregation, a mean of whole numbers or bool, a sum of bool), ARTEL_ERROR_UNSUPPORTED (an element type other than
- * float32, float64, whole numbers but uint64, bool and string; any but float32 over parameter servers; strings in a
- * cluster, or with a byte of 0). Of strings no optimizer takes a variable, and no device (ARTEL_ERROR_UNSUPPORTED); of
+ * float32, float64, whole numbers but uint64, bool and string; any but float32 over parameter servers; strings there,
+ * or with a byte of 0). Of strings no optimizer takes a variable, and no device (ARTEL_ERROR_UNSUPPORTED); of
  * whole numbers and bool no optimizer does (ARTEL_ERROR_INVALID). */
 ARTEL_API artel_status artel_variable_create(artel_strategy *strategy, const artel_variable_options *options,
                                              artel_variable **out);

@@ -26,16 +26,19 @@ struct artel__loop {
     void *image;          /* of the state before the running unit */
     int64_t *counter;     /* of that time: runs, then steps of each optimizer */
     int counters;
+    void *words; /* of that time: variables of strings; NULL: there are none */
+    size_t words_bytes;
 };
 
 /* What goes with the variables from task to task. */
 typedef struct head {
     uint64_t bytes, counters, hash;
+    uint64_t words, words_hash; /* bytes of variables of strings */
 } head;
 
 static uint64_t hash_of(const artel_strategy *s)
 {
-    return artel__state_hash(s->state[0], artel__all_of(&s->variables));
+    return artel__words_hash(s, artel__state_hash(s->state[0], artel__all_of(&s->variables)));
 }
 
 /* -- the state of a unit -- */
@@ -59,12 +62,18 @@ void artel__counters_write(artel_strategy *s, const int64_t *from)
     for (artel_optimizer *o = s->optimizer; o; o = o->next) o->iterations = *from++;
 }
 
-static void keep_state(struct artel__loop *l)
+static artel_status keep_state(struct artel__loop *l)
 {
     artel_strategy *s = l->strategy;
     artel__counters_read(s, l->counter);
-    l->kept = l->keeps;
-    if (l->keeps) artel__state_image(s->state[0], artel__all_of(&s->variables), l->image);
+    l->kept = false;
+    if (!l->keeps) return ARTEL_OK;
+    artel__state_image(s->state[0], artel__all_of(&s->variables), l->image);
+    artel__free(s->ctx, l->words);
+    l->words = NULL;
+    ARTEL_TRY(artel__words_image(s, &l->words, &l->words_bytes));
+    l->kept = true;
+    return ARTEL_OK;
 }
 
 static void restore_all(artel_strategy *s, const void *image)
@@ -83,6 +92,7 @@ static artel_status take_back(struct artel__loop *l)
         return artel__fail(
             s->ctx, ARTEL_ERROR_RUN, "loop", "let every unit make as many runs that write variables as the one before",
             "unit %lld was interrupted after a run, and the units before had made one", (long long)l->done);
+    if (l->words) ARTEL_TRY(artel__words_take_image(s, l->words, l->words_bytes));
     restore_all(s, l->image);
     artel__counters_write(s, l->counter);
     l->runs_of_unit = 0;
@@ -105,20 +115,47 @@ static artel_status make_room(struct artel__loop *l)
 
 /* -- from task to task -- */
 
+/* Who asked notices a failure, and asks again or is lost. */
 static void send_state(struct artel__loop *l, artel__mesh_stream *stream)
 {
     artel_strategy *s = l->strategy;
     artel__variable_range all = artel__all_of(&s->variables);
-    head h = {artel__image_bytes(&s->variables, all), (uint64_t)l->counters, hash_of(s)};
+    head h = {artel__image_bytes(&s->variables, all), (uint64_t)l->counters, artel__state_hash(s->state[0], all), 0, 0};
+    void *words = NULL;
+    size_t bytes = 0;
+    if (artel__words_image(s, &words, &bytes) < 0) return;
+    h.words = bytes;
+    h.words_hash = bytes ? artel__hash64(words, bytes) : 0;
     artel__counters_read(s, l->counter);
     artel__state_image(s->state[0], all, l->image);
     int64_t done = l->done;
     artel_status status = artel__mesh_send(stream, &h, sizeof h);
     if (status == ARTEL_OK) status = artel__mesh_send(stream, &done, sizeof done);
     if (status == ARTEL_OK) status = artel__mesh_send(stream, l->counter, (size_t)l->counters * sizeof *l->counter);
-    if (status == ARTEL_OK)
-        artel__mesh_send(stream, l->image,
-                         (size_t)h.bytes); /* who asked notices a failure, and asks again or is lost */
+    if (status == ARTEL_OK) status = artel__mesh_send(stream, l->image, (size_t)h.bytes);
+    if (status == ARTEL_OK && bytes) artel__mesh_send(stream, words, bytes);
+    artel__free(s->ctx, words);
+}
+
+static artel_status misfit(const artel_strategy *s, const char *what)
+{
+    return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "state", "run the same program everywhere",
+                       "the state of another task %s", what);
+}
+
+/* Variables of strings: *out is the caller's. */
+static artel_status receive_words(const artel_strategy *s, artel__mesh_stream *stream, const head *h, void **out)
+{
+    *out = NULL;
+    if ((h->words > 0) != (s->words != NULL)) return misfit(s, "does not fit these variables");
+    if (h->words == 0) return ARTEL_OK;
+    ARTEL_TRY(artel__alloc(s->ctx, (size_t)h->words, "state", out));
+    artel_status status = artel__mesh_receive(stream, *out, (size_t)h->words);
+    if (status == ARTEL_OK && artel__hash64(*out, (size_t)h->words) != h->words_hash) status = misfit(s, "is damaged");
+    if (status == ARTEL_OK) return ARTEL_OK;
+    artel__free(s->ctx, *out);
+    *out = NULL;
+    return status;
 }
 
 static artel_status take_state(struct artel__loop *l, artel__mesh_stream *stream)
@@ -126,17 +163,19 @@ static artel_status take_state(struct artel__loop *l, artel__mesh_stream *stream
     artel_strategy *s = l->strategy;
     head h;
     int64_t done;
+    void *words;
     ARTEL_TRY(artel__mesh_receive(stream, &h, sizeof h));
     if (h.bytes != artel__image_bytes(&s->variables, artel__all_of(&s->variables)) ||
         h.counters != (uint64_t)l->counters)
-        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "state", "run the same program everywhere",
-                           "the state of another task does not fit these variables");
+        return misfit(s, "does not fit these variables");
     ARTEL_TRY(artel__mesh_receive(stream, &done, sizeof done));
     ARTEL_TRY(artel__mesh_receive(stream, l->counter, (size_t)l->counters * sizeof *l->counter));
     ARTEL_TRY(artel__mesh_receive(stream, l->image, (size_t)h.bytes));
-    if (artel__hash64(l->image, (size_t)h.bytes) != h.hash || done < 0)
-        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "state", "run the same program everywhere",
-                           "the state of another task is damaged");
+    if (artel__hash64(l->image, (size_t)h.bytes) != h.hash || done < 0) return misfit(s, "is damaged");
+    ARTEL_TRY(receive_words(s, stream, &h, &words));
+    artel_status status = words ? artel__words_take_image(s, words, (size_t)h.words) : ARTEL_OK;
+    artel__free(s->ctx, words);
+    ARTEL_TRY(status);
     restore_all(s, l->image);
     artel__counters_write(s, l->counter);
     l->done = done;
@@ -263,6 +302,11 @@ artel_status artel__functions_hash(const artel_strategy *s, char hex[65])
         hash_text(&sha, s->variables.item[i].name);
         hash_text(&sha, artel__shape_text(&s->variables.item[i].shape, false, shape, sizeof shape));
     }
+    for (const artel_variable *v = s->words; v; v = v->next) {
+        char shape[128];
+        hash_text(&sha, artel__words_name(v->words));
+        hash_text(&sha, artel__shape_text(artel__words_shape(v->words), false, shape, sizeof shape));
+    }
     hash_text(&sha, dump.data);
     bool failed = dump.failed || (s->servers && !hash_servers(&sha, s));
     artel__text_fini(&dump);
@@ -319,7 +363,7 @@ static artel_status work(struct artel__loop *l, artel_unit_fn *unit, void *user)
     l->runs_of_unit = 0;
     l->interrupted = false;
     if (l->cluster && l->keeps) ARTEL_TRY(artel__strategy_bring(l->strategy));
-    if (l->cluster) keep_state(l);
+    if (l->cluster) ARTEL_TRY(keep_state(l));
     l->running = true;
     artel_status status = unit(user, l->done);
     l->running = false;
@@ -429,6 +473,7 @@ void artel__loop_end(artel_strategy *s)
     if (!l) return;
     if (l->begun) artel__mesh_end(l->cluster);
     artel__free(s->ctx, l->image);
+    artel__free(s->ctx, l->words);
     artel__free(s->ctx, l->counter);
     artel__free(s->ctx, l);
     s->loop = NULL;

@@ -344,6 +344,11 @@ artel_status artel__words_prepare(const artel_variable *variable, const artel_st
 void *artel__words_swap(artel_variable *variable, void *block);
 /* Its place among the strategy's variables of strings, in the order of their making. */
 int artel__words_number(const artel_variable *variable);
+/* All of them as they travel between tasks: with a hash of what goes before; *out is the caller's, NULL where there is
+ * none; all are taken, or none. */
+uint64_t artel__words_hash(const artel_strategy *strategy, uint64_t hash);
+artel_status artel__words_image(const artel_strategy *strategy, void **out, size_t *bytes);
+artel_status artel__words_take_image(artel_strategy *strategy, const void *image, size_t bytes);
 /* UNSUPPORTED where it holds strings: "optimizers" take numbers. */
 artel_status artel__words_refuse(const artel_variable *variable, const char *what);
 

@@ -3,11 +3,13 @@
  * checkpoints.
  *
  * Strings are in no graph, so functions have them outside of theirs (texts.h), and they are in no table, no image and
- * on no device: one block a variable, in the strategy's process. Who takes variables of numbers refuses them by name
+ * on no device: one block a variable, in the strategy's process; among tasks each has them all, for each computes them
+ * of the whole batch, and they go with the state (cluster.c). Who takes variables of numbers refuses them by name
  * (artel__words_refuse).
  */
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/utf8.h"
 #include "function/function_impl.h"
 #include "function/snapshot.h"
@@ -16,6 +18,7 @@ struct artel__words {
     artel_shape shape;
     int64_t count;
     artel_string *element; /* a block, with the bytes behind it, each string with a NUL */
+    void *next;            /* what takes its place when all variables have theirs; NULL: nothing */
     const char *name;
 };
 
@@ -96,9 +99,9 @@ artel_status artel__words_create(artel_strategy *s, const artel_variable_options
     artel_variable *v = artel__arena_alloc(&s->arena, 1, sizeof *v);
     artel__words *w = artel__arena_alloc(&s->arena, 1, sizeof *w);
     if (!v || !w) return ARTEL_ERROR_NO_MEMORY;
-    if (s->options.cluster)
+    if (s->servers)
         return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, o->name, "keep them in the program",
-                           "variables of strings are not copied between tasks");
+                           "parameter servers do not keep variables of strings");
     if (o->initializer)
         return artel__fail(s->ctx, ARTEL_ERROR_INVALID, o->name, "give .initial", "nothing draws strings");
     *w = (artel__words){
@@ -156,6 +159,95 @@ artel_status artel__words_refuse(const artel_variable *v, const char *what)
     return artel__fail(v->strategy->ctx, ARTEL_ERROR_UNSUPPORTED, v->words->name,
                        "make numbers of them: an argument of text and StringLookup",
                        "%s take numbers, and this variable holds strings", what);
+}
+
+/* -- with the state of a task -- */
+
+uint64_t artel__words_hash(const artel_strategy *s, uint64_t hash)
+{
+    for (const artel_variable *v = s->words; v; v = v->next) {
+        for (int64_t i = 0; i < v->words->count; i++) {
+            const artel_string *one = &v->words->element[i];
+            uint64_t both[2] = {hash, artel__hash64(one->bytes, one->length)};
+            hash = artel__hash64(both, sizeof both);
+        }
+    }
+    return hash;
+}
+
+/* The lengths of all strings, then their bytes. */
+artel_status artel__words_image(const artel_strategy *s, void **out, size_t *bytes)
+{
+    size_t size = 0, strings = 0;
+    void *block;
+    *bytes = 0;
+    *out = NULL;
+    if (!s->words) return ARTEL_OK;
+    for (const artel_variable *v = s->words; v; v = v->next) {
+        for (int64_t i = 0; i < v->words->count; i++, strings++) size += v->words->element[i].length;
+    }
+    size += strings * sizeof(uint64_t);
+    ARTEL_TRY(artel__alloc(s->ctx, size, "variables of strings", &block));
+    uint64_t *length = block;
+    char *at = (char *)(length + strings);
+    for (const artel_variable *v = s->words; v; v = v->next) {
+        for (int64_t i = 0; i < v->words->count; i++) {
+            const artel_string *one = &v->words->element[i];
+            *length++ = one->length;
+            if (one->length) memcpy(at, one->bytes, one->length);
+            at += one->length;
+        }
+    }
+    *out = block;
+    *bytes = size;
+    return ARTEL_OK;
+}
+
+static artel_status misfit(const artel_strategy *s)
+{
+    return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "state", "run the same program everywhere",
+                       "variables of strings do not fit these");
+}
+
+static artel_status prepare_next(artel_variable *v, const uint64_t *length, const char **at, const char *end)
+{
+    void *block;
+    ARTEL_TRY(artel__alloc(v->strategy->ctx, (size_t)v->words->count * sizeof(artel_string), v->words->name, &block));
+    artel_string *from = block;
+    artel_status status = ARTEL_OK;
+    for (int64_t i = 0; i < v->words->count && status == ARTEL_OK; i++) {
+        if (length[i] > (uint64_t)(end - *at)) {
+            status = misfit(v->strategy);
+            continue;
+        }
+        from[i] = (artel_string){*at, (size_t)length[i]};
+        *at += length[i];
+    }
+    if (status == ARTEL_OK) status = artel__words_prepare(v, from, &v->words->next);
+    artel__free(v->strategy->ctx, block);
+    return status;
+}
+
+artel_status artel__words_take_image(artel_strategy *s, const void *image, size_t bytes)
+{
+    const uint64_t *length = image;
+    const char *end = (const char *)image + bytes;
+    size_t strings = 0;
+    for (const artel_variable *v = s->words; v; v = v->next) strings += (size_t)v->words->count;
+    if (strings > bytes / sizeof *length) return misfit(s);
+    const char *at = (const char *)(length + strings);
+    artel_status status = ARTEL_OK;
+    for (artel_variable *v = s->words; v && status == ARTEL_OK; v = v->next) {
+        status = prepare_next(v, length, &at, end);
+        length += v->words->count;
+    }
+    if (status == ARTEL_OK && at != end) status = misfit(s);
+    for (artel_variable *v = s->words; v; v = v->next) {
+        void *next = v->words->next;
+        v->words->next = NULL;
+        artel__free(s->ctx, status == ARTEL_OK ? artel__words_swap(v, next) : next);
+    }
+    return status;
 }
 
 /* -- in checkpoints -- */

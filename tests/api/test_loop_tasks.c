@@ -25,7 +25,8 @@ enum {
     WAIT_SECONDS = 60,   /* only where it does not come */
     PAUSE = 5 * 1000000, /* ns between two looks */
     TALL = 3,            /* runs of a unit: what it has written is taken back when it is interrupted */
-    RUNS = UNITS * TALL  /* that write, which is what random numbers are of */
+    RUNS = UNITS * TALL, /* that write, which is what random numbers are of */
+    STORY = 60           /* bytes */
 };
 
 typedef struct scene {
@@ -51,11 +52,13 @@ typedef struct task {
     int64_t units, runs;
     bool writes;
     float value, parts_read;
+    char story_read[STORY + 1];
     /* Its program. */
     artel_context *ctx;
     artel_cluster *cluster;
     artel_strategy *strategy;
     artel_variable *total, *parts; /* the second is on_read: each row adds its own (VA2) */
+    artel_variable *story;         /* text: the last of what the runs have told */
     artel_values *scales;          /* of three parts of a batch, whoever has them (ST8) */
     artel_function *step, *look;
 } task;
@@ -73,6 +76,10 @@ static artel_status trace(void *user, artel_graph *g, const artel_value *in, art
     artel_graph_assign_add(g, t->parts, rows);
     out[0] = artel_graph_binary(g, "add", artel_graph_binary(g, "multiply", old, artel_graph_number(g, 0.97)), sum);
     artel_graph_assign(g, t->total, out[0]);
+    artel_value told[2] = {artel_graph_variable(g, t->story),
+                           artel_graph_op(g, "string_as_string", out, 1, "{\"precision\": 3}")};
+    told[0] = artel_graph_op(g, "string_join", told, 2, NULL);
+    artel_graph_assign(g, t->story, artel_graph_op(g, "string_substr", told, 1, "{\"pos\": -60, \"len\": 60}"));
     return artel_graph_status(g);
 }
 
@@ -177,6 +184,12 @@ static artel_status declare(task *t)
     variable.synchronization = "on_read";
     variable.aggregation = "sum";
     if (status == ARTEL_OK) status = artel_variable_create(t->strategy, &variable, &t->parts);
+    const artel_string nothing = {"............................................................", STORY};
+    variable = (artel_variable_options)ARTEL_VARIABLE_OPTIONS_INIT;
+    variable.name = "story";
+    variable.dtype = ARTEL_DTYPE_STRING;
+    variable.initial = &nothing;
+    if (status == ARTEL_OK) status = artel_variable_create(t->strategy, &variable, &t->story);
     if (status == ARTEL_OK) status = artel_function_create(t->strategy, &function, trace, t, &t->step);
     if (status == ARTEL_OK) status = artel_values_create(t->strategy, &values, &t->scales);
     function.arguments = &seen;
@@ -200,6 +213,9 @@ static artel_status program(task *t)
     artel_status after = saves ? artel_strategy_save(t->strategy, t->scene->folder, t->units, 1) : ARTEL_OK;
     if (after == ARTEL_OK) after = artel_variable_read(t->total, &t->value, 1);
     if (after == ARTEL_OK) after = artel_variable_read(t->parts, &t->parts_read, 1);
+    artel_string story = {"", 0};
+    if (after == ARTEL_OK) after = artel_variable_read_as(t->story, ARTEL_DTYPE_STRING, &story, 1);
+    if (after == ARTEL_OK) snprintf(t->story_read, sizeof t->story_read, "%s", story.bytes);
     if (after < 0) t->error = *artel_context_error(t->ctx);
     return after < 0 ? after : status;
 }
@@ -288,6 +304,7 @@ static void expect_whole(const task *t)
     expect(t, ARTEL_OK);
     assert_int_equal(t->runs, RUNS);
     assert_true(t->value == truth()->value && t->parts_read == truth()->parts_read);
+    assert_string_equal(t->story_read, truth()->story_read);
 }
 
 /* What a loop makes that nobody interrupts. */
