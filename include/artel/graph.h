@@ -66,9 +66,8 @@ ARTEL_API artel_value artel_graph_variable(artel_graph *graph, artel_variable *v
  * ("sorted_sequence"). Beside that list there are "slice" and "broadcast_to", of rows with the batch as 0 or -1
  * ("{\"start_indices\": [0, 2], \"shape\": [-1, 3]}"), and of shared values "ravel", "flipud", "vstack". The result of
  * the operation, the first where it has several. Of strings there are the operations of docs/eager.md, as far as
- * docs/functions.md says, and layers of words, by their class and with their config ("TextVectorization"). What they
- * make of what the graph computes is for outputs and variables of strings: as an operand of others it is
- * ARTEL_ERROR_UNSUPPORTED. */
+ * docs/functions.md says, and layers of words, by their class and with their config ("TextVectorization"). Numbers
+ * that they make of what the graph computes have it computed once more, up to 16 times (ARTEL_ERROR_UNSUPPORTED). */
 ARTEL_API artel_value artel_graph_op(artel_graph *graph, const char *name, const artel_value *inputs, int count,
                                      const char *attributes);
 /* All results of an operation ("split", "unstack"): writes at most `most` and returns how many there are, or a negative

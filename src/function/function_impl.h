@@ -464,11 +464,14 @@ bool artel__texts_any(const artel_function *function);
 bool artel__texts_cross(const artel_function *function);
 void artel__texts_dump(const artel_function *function, artel__text *out);
 /* texts_run.c: memory for its runs; what a run feeds, before the replicas begin; what it makes of what they have
- * computed, before anything is written; outputs and variables, once all is well; the end. */
+ * computed, for them to compute again (passes 1, 2, ..., texts.h) and before anything is written; outputs and
+ * variables, once all is well; the end. */
 artel_status artel__texts_open(artel_function *function);
 void artel__texts_close(artel_function *function);
 artel_status artel__texts_run(artel_function *function, const artel_array *in, int64_t rows);
 bool artel__texts_follow(const artel_function *function); /* whether there is such a part */
+int artel__texts_passes(const artel_function *function);  /* texts.c */
+artel_status artel__texts_run_pass(artel_function *function, int pass, int64_t rows);
 artel_status artel__texts_run_late(artel_function *function, int64_t rows);
 void artel__texts_hand_out(artel_function *function, const artel_array *out, int64_t rows);
 void artel__texts_end(artel_function *function);
@@ -476,6 +479,7 @@ void artel__texts_end(artel_function *function);
 const void *artel__texts_fed(const artel_function *function, int input);
 /* Where the copy of a result of the graph goes, of which text is made. */
 void *artel__text_target(const artel__text_value *value);
+int artel__text_late(const artel__text_value *value); /* behind which pass it is known */
 /* What an output is; its shape is that of a row where it has rows. */
 void artel__function_describe(const artel_function *function, int output, artel_dtype *dtype, artel_shape *shape,
                               bool *rows);

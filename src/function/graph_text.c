@@ -215,7 +215,7 @@ static int add_operation(artel_graph *g, const artel__string_operation *op, cons
         s->in[i] = artel__text_operand(g, inputs[i]);
         if (g->graph->status < 0) return g->graph->status;
     }
-    s->late = artel__text_any_late(s->in, count);
+    s->late = artel__text_latest(s->in, count);
     artel_status status = artel__string_prepare(g->ctx, op, count, attributes, &s->settings, &s->json);
     if (status < 0) return failed(g, status);
     *output = artel__text_give(g, infer(g, s));

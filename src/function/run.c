@@ -113,20 +113,22 @@ static void copy_in(const call *c, artel__function_replica *replica)
     }
 }
 
-/* Where a result of the graph goes; NULL: nobody wants it. */
-static void *target(const call *c, const artel__function_result *result)
+/* Where a result of the graph goes behind a pass (texts.h); NULL: nobody wants it. */
+static void *target(const call *c, const artel__function_result *result, int pass)
 {
-    return result->text ? artel__text_target(result->text) : c->out[result->output].data;
+    bool last = pass > artel__texts_passes(c->function);
+    if (result->text) return artel__text_late(result->text) == pass ? artel__text_target(result->text) : NULL;
+    return last ? c->out[result->output].data : NULL;
 }
 
-static void copy_out(const call *c, const artel__function_replica *replica, int index)
+static void copy_out(const call *c, const artel__function_replica *replica, int index, int pass)
 {
     const artel_function *f = c->function;
     for (int i = 0; i < f->results; i++) {
         const artel__function_result *result = &f->result[i];
         const artel__value *value = &f->graph.value[f->graph.kept[result->kept]];
         bool rows = value->domain == ARTEL__DOMAIN_ROW, far = f->strategy->ranks > f->strategy->plan.replicas;
-        char *to = target(c, result);
+        char *to = target(c, result, pass);
         if (!to || (rows ? far : index > 0)) continue; /* rows of several tasks are gathered */
         size_t bytes = (size_t)artel_shape_count(&value->shape) * artel_dtype_size(value->dtype);
         if (rows) to += (size_t)replica->fold.row * bytes;
@@ -135,14 +137,15 @@ static void copy_out(const call *c, const artel__function_replica *replica, int 
 }
 
 /* In a cluster every task gets the rows of all. */
-static artel_status gather(const call *c, artel__function_replica *replica, int index, const artel__step *step,
-                           const artel__comm *comm)
+static artel_status gather(const call *c, artel__function_replica *replica, int index, int pass,
+                           const artel__step *step)
 {
     artel_function *f = c->function;
+    const artel__comm *comm = artel__group_comm(f->strategy->group, index);
     for (int i = 0; i < f->results; i++) {
         const artel__function_result *result = &f->result[i];
         const artel__value *value = &f->graph.value[f->graph.kept[result->kept]];
-        void *to = target(c, result);
+        void *to = target(c, result, pass);
         if (value->domain != ARTEL__DOMAIN_ROW || !to) continue;
         artel__comm_segment segment = {.kind = ARTEL__COLLECTIVE_GATHER,
                                        .dtype = value->dtype,
@@ -154,12 +157,12 @@ static artel_status gather(const call *c, artel__function_replica *replica, int 
     return ARTEL_OK;
 }
 
-static artel_status hand_out(const call *c, artel__function_replica *replica, int index, const artel__step *step,
-                             const artel__comm *comm)
+static artel_status hand_out(const call *c, artel__function_replica *replica, int index, int pass,
+                             const artel__step *step)
 {
     artel_strategy *s = c->function->strategy;
-    copy_out(c, replica, index);
-    return comm && s->ranks > s->plan.replicas ? gather(c, replica, index, step, comm) : ARTEL_OK;
+    copy_out(c, replica, index, pass);
+    return s->group && s->ranks > s->plan.replicas ? gather(c, replica, index, pass, step) : ARTEL_OK;
 }
 
 /* That all are well so far. */
@@ -190,6 +193,25 @@ static artel__step step_of(const call *c, const artel__function_replica *replica
                          .training = c->function->training};
 }
 
+/* What numbers that come back from text are made of. An index that is out of range may be one of those; one that is
+ * not stays it, and ends the last pass, unless the text is no text because of it. */
+static artel_status settle(const call *c, artel__function_replica *replica, int index, const artel__step *step,
+                           const artel__comm *comm)
+{
+    artel_function *f = c->function;
+    for (int pass = 1; pass <= artel__texts_passes(f); pass++) {
+        artel_status status = artel__execution_compute(replica->run, step, (const void *const *)replica->buffer);
+        bool faulted = status == ARTEL_OK && artel__execution_fault(replica->run)->node >= 0;
+        if (status == ARTEL_OK) status = hand_out(c, replica, index, pass, step);
+        ARTEL_TRY(agree(comm, replica, status));
+        status = index == 0 ? artel__texts_run_pass(f, pass, c->rows) : ARTEL_OK;
+        replica->faulted = status < 0 && faulted;
+        ARTEL_TRY(agree(comm, replica, status));
+        copy_in(c, replica);
+    }
+    return ARTEL_OK;
+}
+
 static artel_status compute(const call *c, artel__function_replica *replica, int index)
 {
     artel_function *f = c->function;
@@ -202,10 +224,11 @@ static artel_status compute(const call *c, artel__function_replica *replica, int
     for (int i = 1; i < f->applies; i++) replica->step[i - 1] = step_of(c, replica, f->applied[i]);
     step.others = replica->step;
     const artel__comm *comm = s->group ? artel__group_comm(s->group, index) : NULL;
+    ARTEL_TRY(settle(c, replica, index, &step, comm));
     artel_status status = artel__execution_compute(replica->run, &step, (const void *const *)replica->buffer);
     replica->faulted = status == ARTEL_OK && artel__execution_fault(replica->run)->node >= 0;
     if (replica->faulted) status = ARTEL_ERROR_INVALID;
-    if (status == ARTEL_OK) status = hand_out(c, replica, index, &step, comm);
+    if (status == ARTEL_OK) status = hand_out(c, replica, index, artel__texts_passes(f) + 1, &step);
     if (artel__texts_follow(f)) {
         ARTEL_TRY(agree(comm, replica, status));
         status = index == 0 ? artel__texts_run_late(f, c->rows) : ARTEL_OK; /* of all results, once a task */

@@ -40,7 +40,7 @@ int artel__texts_move(artel_graph *g, const artel__moved *moved, const artel_val
         s->in[i] = artel__text_operand(g, inputs[i]);
         if (g->graph->status < 0) return g->graph->status;
     }
-    s->late = artel__text_any_late(s->in, count);
+    s->late = artel__text_latest(s->in, count);
     artel_status status = artel__text_moving.make(g->strategy, s, &results);
     if (status < 0) return g->graph->status = status;
     for (int i = 0; i < results; i++) {
@@ -176,7 +176,7 @@ artel_value artel__texts_choose(artel_graph *g, artel__value_id condition, artel
     for (int i = 0; i < 2; i++) s->in[i + 1] = artel__text_operand(g, both[i]);
     if (g->graph->status < 0) return ARTEL_NO_VALUE;
     bool rows = s->in[0]->rows || s->in[1]->rows || s->in[2]->rows;
-    s->late = artel__text_any_late(s->in, 3);
+    s->late = artel__text_latest(s->in, 3);
     s->out[0] = artel__text_value_new(g, ARTEL_DTYPE_STRING, &s->in[1]->row.shape, rows, s->name);
     if (s->out[0]) s->out[0]->late = s->late;
     return artel__text_give(g, s->out[0]);

@@ -8,6 +8,10 @@
 #include "op/elementwise.h"
 #include "op/node_attributes.h"
 
+enum {
+    MOST_PASSES = 16
+};
+
 /* -- values and steps -- */
 
 artel_status artel__texts_create(artel_graph *g, int arguments)
@@ -60,10 +64,12 @@ artel_value artel__text_give(artel_graph *g, artel__text_value *v)
     return artel__graph_put(g, &(artel__place){.value = ARTEL__NO_VALUE, .shape = v->row.shape, .text = v});
 }
 
-bool artel__text_any_late(artel__text_value *const *values, int count)
+int artel__text_latest(artel__text_value *const *values, int count)
 {
-    bool late = false;
-    for (int i = 0; i < count; i++) late = late || (values[i] && values[i]->late);
+    int late = 0;
+    for (int i = 0; i < count; i++) {
+        if (values[i] && values[i]->late > late) late = values[i]->late;
+    }
     return late;
 }
 
@@ -106,6 +112,28 @@ artel__text_value *artel__text_known(artel_graph *g, artel__value_id id)
     return made;
 }
 
+/* How late what a value of the graph depends on is: nodes stand in the order in which they are computed. */
+static int depends_on(const artel_graph *g, artel__value_id id)
+{
+    const artel__graph *graph = g->graph;
+    if (g->texts->passes == 0) return 0;
+    uint8_t *late = artel__arena_alloc(graph->arena, (size_t)graph->values + 1, sizeof *late);
+    if (!late) return 0; /* the arena remembers it */
+    for (int i = g->texts->arguments; i < graph->inputs; i++) {
+        const artel__text_value *v = find_input(g, i);
+        late[graph->input[i]] = v ? (uint8_t)v->late : 0;
+    }
+    for (int n = 0; n < graph->nodes; n++) {
+        const artel__node *node = &graph->node[n];
+        uint8_t most = 0;
+        for (int k = 0; k < node->inputs; k++) {
+            if (node->input[k] >= 0 && late[node->input[k]] > most) most = late[node->input[k]];
+        }
+        for (int k = 0; k < node->outputs; k++) late[node->output[k]] = most;
+    }
+    return late[id];
+}
+
 artel__text_value *artel__text_operand(artel_graph *g, artel_value value)
 {
     if (g->graph->status < 0) return NULL;
@@ -117,7 +145,8 @@ artel__text_value *artel__text_operand(artel_graph *g, artel_value value)
     artel__text_value *late =
         artel__text_value_new(g, found->dtype, &found->shape, found->domain == ARTEL__DOMAIN_ROW, "the graph");
     if (!late) return NULL;
-    late->late = g->texts->late = true;
+    late->late = 1 + depends_on(g, id);
+    g->texts->late = true;
     if (found->node < 0 && found->dtype <= ARTEL_DTYPE_FLOAT64) /* a variable: a copy of it */
         id = artel__op_unary(g->graph, ARTEL__UNARY_LINEAR, NULL, id);
     late->place = artel__graph_give(g, id);
@@ -130,9 +159,12 @@ bool artel__texts_feed(artel_graph *g, artel__place *place)
     if (v->row.dtype == ARTEL_DTYPE_STRING)
         artel__graph_refuse(g, ARTEL_ERROR_UNSUPPORTED, "text", "docs/functions.md says which operations have strings",
                             "operations take numbers, and this value is text");
-    else if (v->late)
+    else if (v->late > MOST_PASSES)
         artel__graph_refuse(g, ARTEL_ERROR_UNSUPPORTED, v->name, "give it back, and to a second function",
-                            "what is made by text of what the graph computes does not go into the graph");
+                            "what is made by text of what the graph computes goes back into it more than %d times",
+                            MOST_PASSES);
+    else if (v->late > g->texts->passes)
+        g->texts->passes = v->late;
     if (g->graph->status < 0) return false;
     if (place->value >= 0) return true;
     if (v->input < 0) {
@@ -334,6 +366,11 @@ static artel_status list_results(artel_function *f, artel_graph *g)
         if (v->kept >= 0) f->result[f->results++] = (artel__function_result){v->kept, -1, v};
     }
     return ARTEL_OK;
+}
+
+int artel__texts_passes(const artel_function *f)
+{
+    return f->texts ? f->texts->passes : 0;
 }
 
 bool artel__texts_any(const artel_function *f)

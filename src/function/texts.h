@@ -6,8 +6,10 @@
  * (nn/ahead.h). What depends on arguments, constants and variables of strings alone is computed of the caller's rows
  * before the replicas begin, on every task of all rows, so that all fail where one does; numbers that become of it are
  * inputs of the graph behind the arguments. What depends on what the graph has computed is `late`: computed of all rows
- * when all replicas are through, before anything is written; it goes to the caller and into variables of strings, and
- * never back into the graph. */
+ * when all replicas are through, before anything is written; it goes to the caller and into variables of strings. Where
+ * numbers of it go back into the graph, that is computed once more for each time that they do: what does not depend on
+ * them has the same bits each time, and what does is right in the last one. `late` counts how often the graph is
+ * computed before a value is known. */
 #ifndef ARTEL_FUNCTION_TEXTS_H
 #define ARTEL_FUNCTION_TEXTS_H
 
@@ -19,7 +21,8 @@
 typedef struct artel__text_value {
     artel__cells row; /* of one row, or of all where it is shared; data: of the run, all rows */
     const char *name; /* of an argument, a layer, an operation */
-    bool rows, late;
+    bool rows;
+    int late;
     int argument;                   /* of the function, that it is; -1: none */
     int input;                      /* of the graph, that receives it; -1: none */
     int kept;                       /* of the graph's kept values, that it is a copy of; -1: none */
@@ -40,7 +43,7 @@ struct artel__text_step {
     const char *name, *attributes; /* attributes: JSON, or NULL */
     artel__text_value **in, **out; /* of a program: by its input, by its value; NULL: not read, not given */
     int inputs, outputs;
-    bool late;
+    int late;
     artel__program_rows *program;
     size_t program_bytes;
     const artel__string_operation *operation;
@@ -64,7 +67,8 @@ typedef struct artel__texts {
     artel__text_value *value, **value_end;
     artel__text_step *step, **step_end;
     artel__text_write *write;
-    bool late; /* some step or output is */
+    bool late;  /* some step or output is */
+    int passes; /* how often the graph is computed for numbers that go back into it, before it is for good */
 } artel__texts;
 
 /* -- texts.c: while a function is traced. Failures mark the graph -- */
@@ -88,7 +92,8 @@ static inline bool artel__texts_is(const artel_graph *graph, artel_value value)
     return is && graph->place[value].text && graph->place[value].text->row.dtype == ARTEL_DTYPE_STRING;
 }
 bool artel__texts_feed(artel_graph *graph, artel__place *place); /* of artel__graph_texts */
-bool artel__text_any_late(artel__text_value *const *values, int count);
+/* How late the last of them is. */
+int artel__text_latest(artel__text_value *const *values, int count);
 /* What a program of one function makes of a value; takes `held`, which its settings lie in. NULL after a failure. */
 artel__text_value *artel__texts_program(artel_graph *graph, const artel__program *program, artel__text_value *in,
                                         const char *name, json_t *held);

@@ -36,6 +36,7 @@ void artel__texts_dump(const artel_function *f, artel__text *out)
     for (const artel__text_value *v = f->texts->value; v; v = v->next) {
         artel__text_printf(out, "text %d: %s %s %s%s", n++, v->name, artel_dtype_name(v->row.dtype),
                            artel__shape_text(&v->row.shape, v->rows, shape, sizeof shape), v->late ? " late" : "");
+        if (v->late > 1) artel__text_printf(out, " %d", v->late);
         if (v->argument >= 0) artel__text_printf(out, " argument %d", v->argument);
         if (v->input >= 0) artel__text_printf(out, " input %d", v->input);
         if (v->constant) artel__text_printf(out, " %016llx", (unsigned long long)hash_of(v));

@@ -77,6 +77,7 @@ static artel_status open_value(artel_function *f, artel__text_value *v)
     ARTEL_TRY(artel__alloc_aligned(f->strategy->ctx, bytes, f->name, &v->block));
     v->bytes = bytes;
     v->row.data = v->block;
+    if (v->late) memset(v->block, 0, bytes); /* goes into the graph before it is known */
     return ARTEL_OK;
 }
 
@@ -163,7 +164,7 @@ static artel_status take_arguments(artel_function *f, const artel_array *in, int
     return ARTEL_OK;
 }
 
-static artel_status run_steps(artel_function *f, bool late, int64_t rows)
+static artel_status run_steps(artel_function *f, int late, int64_t rows)
 {
     artel_status status = ARTEL_OK;
     for (artel__text_step *s = f->texts->step; s && status == ARTEL_OK; s = s->next) {
@@ -177,7 +178,7 @@ artel_status artel__texts_run(artel_function *f, const artel_array *in, int64_t 
     if (!artel__texts_any(f)) return ARTEL_OK;
     uint32_t caller = artel__fp_enter();
     artel_status status = take_arguments(f, in, rows);
-    if (status == ARTEL_OK) status = run_steps(f, false, rows);
+    if (status == ARTEL_OK) status = run_steps(f, 0, rows);
     artel__fp_leave(caller);
     return status;
 }
@@ -187,9 +188,14 @@ bool artel__texts_follow(const artel_function *f)
     return f->texts && (f->texts->late || f->texts->write);
 }
 
+artel_status artel__texts_run_pass(artel_function *f, int pass, int64_t rows)
+{
+    return run_steps(f, pass, rows);
+}
+
 artel_status artel__texts_run_late(artel_function *f, int64_t rows)
 {
-    ARTEL_TRY(run_steps(f, true, rows));
+    ARTEL_TRY(run_steps(f, f->texts->passes + 1, rows));
     for (artel__text_write *w = f->texts->write; w; w = w->next) {
         end_write(f->strategy->ctx, w);
         ARTEL_TRY(artel__words_prepare(w->variable, w->value->row.data, &w->made));
@@ -216,6 +222,11 @@ const void *artel__texts_fed(const artel_function *f, int input)
         if (v->input == input) return v->row.data;
     }
     return NULL;
+}
+
+int artel__text_late(const artel__text_value *value)
+{
+    return value->late;
 }
 
 void *artel__text_target(const artel__text_value *value)

@@ -478,6 +478,10 @@ static artel_status trace_words(void *user, artel_graph *g, const artel_value *i
     out[1] = artel_graph_binary(g, "add", out[0], zero); /* so that the graph computes it */
     out[1] = artel_graph_op(g, "cast", &out[1], 1, "{\"dtype\": \"int32\"}");
     out[1] = artel_graph_op(g, "StringLookup", &out[1], 1, "{\"vocabulary\": [\"film\", \"good\"], \"invert\": true}");
+    artel_value again = artel_graph_unary(g, "string_length", out[1]); /* back into the graph, and once more */
+    again = artel_graph_op(g, "string_as_string", (artel_value[]){artel_graph_binary(g, "multiply", again, again)}, 1,
+                           NULL);
+    out[2] = artel_graph_binary(g, "add", artel_graph_unary(g, "string_length", again), out[0]);
     return artel_graph_status(g);
 }
 
@@ -491,23 +495,25 @@ static void VA7_tables_of_words(void **state)
     for (int f = 0; f < conformance_count; f++) {
         scene s = begin(&conformance_forms[f], 0, 1, NULL);
         artel_string given[BATCH], again[BATCH];
-        int32_t found[BATCH];
+        int32_t found[BATCH], sum[BATCH];
         artel_function_options o = ARTEL_FUNCTION_OPTIONS_INIT;
         artel_function *function;
         o.arguments = &text;
         o.argument_count = 1;
-        o.output_count = 2;
+        o.output_count = 3;
         for (int i = 0; i < BATCH; i++) given[i] = (artel_string){words[i * 2 % 3], 4};
         const artel_array in = {ARTEL_DTYPE_STRING, {2, {BATCH, 1}}, given};
-        const artel_array out[2] = {{.dtype = ARTEL_DTYPE_INT32, .data = found},
-                                    {.dtype = ARTEL_DTYPE_STRING, .data = again}};
+        const artel_array out[3] = {{.dtype = ARTEL_DTYPE_INT32, .data = found},
+                                    {.dtype = ARTEL_DTYPE_STRING, .data = again},
+                                    {.dtype = ARTEL_DTYPE_INT32, .data = sum}};
         artel_status status = artel_function_create(s.stage.strategy, &o, trace_words, &s, &function);
         if (conformance_has_servers(s.stage.on.form))
             api_refused(s.stage.ctx, status, ARTEL_ERROR_UNSUPPORTED, "parameter servers");
         else {
             api_ok(s.stage.ctx, status);
-            api_ok(s.stage.ctx, conformance_run(&s.stage.on, function, &in, 1, out, 2));
+            api_ok(s.stage.ctx, conformance_run(&s.stage.on, function, &in, 1, out, 3));
             for (int i = 0; i < BATCH; i++) {
+                assert_int_equal(sum[i], 2 + number[i * 2 % 3]); /* "16", "25" */
                 assert_int_equal(found[i], number[i * 2 % 3]);
                 assert_string_equal(again[i].bytes, back[i * 2 % 3]);
             }

@@ -51,13 +51,14 @@ typedef struct task {
     artel_error error;
     int64_t units, runs;
     bool writes;
-    float value, parts_read;
+    float value, parts_read, lengths_read;
     char story_read[STORY + 1];
     /* Its program. */
     artel_context *ctx;
     artel_cluster *cluster;
     artel_strategy *strategy;
     artel_variable *total, *parts; /* the second is on_read: each row adds its own (VA2) */
+    artel_variable *lengths;       /* of all that was told */
     artel_variable *story;         /* text: the last of what the runs have told */
     artel_values *scales;          /* of three parts of a batch, whoever has them (ST8) */
     artel_function *step, *look;
@@ -78,6 +79,9 @@ static artel_status trace(void *user, artel_graph *g, const artel_value *in, art
     artel_graph_assign(g, t->total, out[0]);
     artel_value told[2] = {artel_graph_variable(g, t->story),
                            artel_graph_op(g, "string_as_string", out, 1, "{\"precision\": 3}")};
+    artel_value length = artel_graph_unary(g, "string_length", told[1]); /* which counts in the graph again */
+    length = artel_graph_op(g, "cast", &length, 1, "{\"dtype\": \"float32\"}");
+    artel_graph_assign_add(g, t->lengths, length);
     told[0] = artel_graph_op(g, "string_join", told, 2, NULL);
     artel_graph_assign(g, t->story, artel_graph_op(g, "string_substr", told, 1, "{\"pos\": -60, \"len\": 60}"));
     return artel_graph_status(g);
@@ -186,6 +190,8 @@ static artel_status declare(task *t)
     if (status == ARTEL_OK) status = artel_variable_create(t->strategy, &variable, &t->parts);
     const artel_string nothing = {"............................................................", STORY};
     variable = (artel_variable_options)ARTEL_VARIABLE_OPTIONS_INIT;
+    variable.name = "lengths";
+    if (status == ARTEL_OK) status = artel_variable_create(t->strategy, &variable, &t->lengths);
     variable.name = "story";
     variable.dtype = ARTEL_DTYPE_STRING;
     variable.initial = &nothing;
@@ -213,6 +219,7 @@ static artel_status program(task *t)
     artel_status after = saves ? artel_strategy_save(t->strategy, t->scene->folder, t->units, 1) : ARTEL_OK;
     if (after == ARTEL_OK) after = artel_variable_read(t->total, &t->value, 1);
     if (after == ARTEL_OK) after = artel_variable_read(t->parts, &t->parts_read, 1);
+    if (after == ARTEL_OK) after = artel_variable_read(t->lengths, &t->lengths_read, 1);
     artel_string story = {"", 0};
     if (after == ARTEL_OK) after = artel_variable_read_as(t->story, ARTEL_DTYPE_STRING, &story, 1);
     if (after == ARTEL_OK) snprintf(t->story_read, sizeof t->story_read, "%s", story.bytes);
@@ -304,6 +311,7 @@ static void expect_whole(const task *t)
     expect(t, ARTEL_OK);
     assert_int_equal(t->runs, RUNS);
     assert_true(t->value == truth()->value && t->parts_read == truth()->parts_read);
+    assert_true(t->lengths_read == truth()->lengths_read && t->lengths_read > RUNS);
     assert_string_equal(t->story_read, truth()->story_read);
 }
 

@@ -221,6 +221,20 @@ inverse = L.StringLookup(vocabulary=[n.decode() for n in NAMES], invert=True, nu
 hashing, crossing = L.Hashing(9), L.HashedCrossing(20)
 a, s = Argument, lambda values: Argument(values, True)
 
+def twice_there(g, x):
+    """Numbers become text, its length goes into the graph, and what comes of it becomes text again."""
+    length = g("string_length", g("string_as_string", g("multiply", x, g.constant(np.float32(4))), precision=2))
+    square = g("multiply", length, length)
+    again = g("string_length", g("string_as_string", g("add", square, g.constant(np.int32(90)))))
+    return [g("add", length, g.constant(np.int32(1))), g("add", again, square), length, g("string_as_string", square)]
+
+
+def there_twice(x):
+    length = tf.strings.length(tf.strings.as_string(x * 4, precision=2))
+    square = length * length
+    return [length + 1, tf.strings.length(tf.strings.as_string(square + 90)) + square, length, tf.strings.as_string(square)]
+
+
 ROWS_OF_TESTS = [
     Row("constant, lower, lookup", [a(W)], lambda g, x: [g("StringLookup", g("string_lower", g("string_join", x, g.constant(text("").reshape(()))))
                                                             , vocabulary=VOCABULARY)], lambda x: [np.asarray(lookup(tf.strings.lower(x)), "int32")]),
@@ -265,6 +279,10 @@ ROWS_OF_TESTS = [
     Row("loop", [a(W), a(COUNTS)], lambda g, x, n: g.loop(4, lambda g, i, t: g("less", i, n), lambda g, i, t: [g("add", i, g.constant(np.int32(1))), g("string_join", t, g.constant(text("*").reshape(())))],
                                                           g("subtract", n, n), x)[1:],
         lambda x, n: [tf.constant([t + b"*" * min(4, max(0, k)) for t, k in zip(x.numpy(), n.numpy())])]),
+    Row("text between parts of the graph", [a(SCORES)], lambda g, x: twice_there(g, x), lambda x: there_twice(x)),
+    Row("a loop by what it makes", [a(W)], lambda g, x: g.loop(6, lambda g, t: g("less", g("string_length", t), g.constant(np.int32(7))),
+                                                               lambda g, t: [g("string_join", t, g.constant(text("*").reshape(())))], x),
+        lambda x: [tf.constant([t + b"*" * min(6, max(0, 7 - len(t))) for t in x.numpy()])]),
     Row("gather of rows", [a(W)], lambda g, x: [g.gather(g("string_lower", x)), g("string_length", g.gather(x))],
         lambda x: [tf.concat([tf.strings.lower(x), tf.fill([BATCH - ROWS], "")], 0), tf.concat([tf.strings.length(x), tf.zeros([BATCH - ROWS], tf.int32)], 0)]),
     Row("variables", [a(SCORES)], lambda g, x: [g("take", g.variable("classes"), g("argmax", x, axis=-1), axis=0), g.variable("classes"), g("add", x, g.variable("bias")),
@@ -287,9 +305,8 @@ REFUSED = [  # what a function may not do, and a word of why
     (ONE, lambda g, x: [g("where", x, x, x)], "must be numbers"), (ONE, lambda g, x: [g("equal", x, g.constant(np.float32(1)))], "numbers"), (ONE, lambda g, x: [g("string_lower", g.constant(np.float32(1)))], ""),
     (ONE, lambda g, x: [g("string_regex_replace", x, pattern="(", rewrite="")], ""),
     ([s(NAMES)], lambda g, x: [g("StringLookup", x, vocabulary=["a"])], "shared"), ([s(NAMES)], lambda g, x: [g.gather(x)], "rows"),
-    ([a(SCORES)], lambda g, x: [g("add", g("string_length", g("string_as_string", g("exp", x))), g.constant(np.int32(1)))], "does not go into the graph"),
     ([a(SCORES)], lambda g, x: [g("StringLookup", g("string_as_string", g("exp", x)), vocabulary=["a"])], "computed"),
-    (ONE, lambda g, x: g.loop(6, lambda g, t: g("less", g("string_length", t), g.constant(np.int32(7))), lambda g, t: [g("string_join", t, g.constant(one_scalar))], x), "does not go into the graph"),
+    (ONE, lambda g, x: g.loop(20, lambda g, t: g("less", g("string_length", t), g.constant(np.int32(7))), lambda g, t: [g("string_join", t, g.constant(one_scalar))], x), "more than 16 times"),
     (ONE, lambda g, x: [g.choose(g("string_regex_full_match", x, pattern="a"), x, g("string_length", x))], "one side is strings"),
 ]
 GIVEN = [  # what fails in a run, and how
