@@ -6,6 +6,7 @@
  * then.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -53,10 +54,12 @@ static void add_word(artel__sha256 *hash, const char *word)
 static void identify_plugin(artel__platform *p)
 {
     artel__sha256 hash;
+    const char *flags = getenv("XLA_FLAGS");
     artel__sha256_init(&hash);
     add_word(&hash, p->facts.platform);
     add_word(&hash, p->facts.version);
     add_ends(&hash, p->plugin.path);
+    if (flags && *flags) add_word(&hash, flags); /* what XLA reads from there changes what it compiles */
     artel__sha256_final(&hash, p->keep.plugin);
 }
 

@@ -170,9 +170,16 @@ def resumption():
     expect(answer.rc == 1 and "device" in answer.err, "another class", answer.rc, answer.err)
 
 
+def flags():
+    """What XLA is told by the environment makes other programs."""
+    bits, compiled, *_ = fit("flags")
+    expect(fit("flags", XLA_FLAGS="--xla_backend_optimization_level=0")[1:3] == (compiled, 0), "with other flags the same programs are found")
+    expect(fit("flags")[:3] == (bits, 0, compiled), "without flags others than before are found")
+
+
 def main():
     make()
-    return run_checks(second_start, progress, damaged, no_folder, full, at_once, one_place, one_leaves, resumption)
+    return run_checks(second_start, progress, damaged, no_folder, full, at_once, one_place, one_leaves, resumption, flags)
 
 
 if __name__ == "__main__":

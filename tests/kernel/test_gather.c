@@ -115,7 +115,7 @@ static void check_long(artel__integer_op op, int64_t a, int64_t b, int64_t y)
             assert_true(y == floored(a, INT64_C(1) << b));
         break;
     case ARTEL__INTEGER_MOD:
-        assert_true(b ? llabs(y) < (b < 0 ? 0 - v : v) && (y == 0 || (y < 0) == (b < 0)) : y == 0);
+        assert_true(b ? (uint64_t)llabs(y) < (b < 0 ? 0 - v : v) && (y == 0 || (y < 0) == (b < 0)) : y == 0);
         break;
     case ARTEL__INTEGER_GCD:
         if (y > 0) assert_true(a % y == 0 && b % y == 0);
