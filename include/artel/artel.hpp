@@ -547,6 +547,10 @@ class graph {
     {
         return {held_, artel_graph_constant(held_, ARTEL_DTYPE_FLOAT32, &extents, elements.data())};
     }
+    value constant(artel_dtype dtype, const artel_shape &extents, const void *elements)
+    {
+        return {held_, artel_graph_constant(held_, dtype, &extents, elements)};
+    }
     value read(const variable &v)
     {
         return {held_, artel_graph_variable(held_, v.get())};
@@ -652,6 +656,30 @@ class graph {
         return given(out);
     }
 
+    /* The state behind the last position, then what is stacked along the axis (of rows time is 1): `results` values that
+     * the body, of the state and a position of each sequence, gives behind the state. */
+    values scan(const values &sequences, const values &state, int results, int axis, const trace_function &body, bool reverse = false)
+    {
+        const size_t stacked = results > 0 ? static_cast<size_t>(results) : 0;
+        const std::vector<artel_value> along = detail::numbers(sequences);
+        std::vector<artel_value> now = detail::numbers(state), out(stacked + 1, ARTEL_NO_VALUE);
+        detail::tracer user{{&body, nullptr}, {state.size() + stacked, 0}, state.size() + sequences.size(), thrown_};
+        artel_scan s{};
+        s.struct_size = sizeof s;
+        s.body = detail::tracer::call<0>;
+        s.user = &user;
+        s.sequences = along.data();
+        s.sequence_count = static_cast<int>(along.size());
+        s.state_count = static_cast<int>(now.size());
+        s.result_count = results;
+        s.axis = axis;
+        s.reverse = reverse;
+        (void)artel_graph_scan(held_, &s, now.data(), out.data());
+        out.resize(stacked);
+        now.insert(now.end(), out.begin(), out.end());
+        return given(now);
+    }
+
   private:
     values given(const std::vector<artel_value> &from) const
     {
@@ -753,6 +781,19 @@ class strategy : public detail::handle<artel_strategy, artel_strategy_destroy> {
         owner().check(artel_variable_create(get(), &options, &made));
         return variable(owner(), made);
     }
+    /* Of any element type that variables may have; NULL: zeros. */
+    variable add(const std::string &name, artel_dtype dtype, const artel_shape &extents, const void *initial = nullptr, const char *aggregation = nullptr)
+    {
+        artel_variable_options options = ARTEL_VARIABLE_OPTIONS_INIT;
+        artel_variable *made = nullptr;
+        options.name = name.c_str();
+        options.dtype = dtype;
+        options.shape = extents;
+        options.initial = initial;
+        options.aggregation = aggregation;
+        owner().check(artel_variable_create(get(), &options, &made));
+        return variable(owner(), made);
+    }
     void add(const model &m) /* which outlives this; its weights are changed by store() alone */
     {
         owner().check(artel_strategy_add_model(get(), m.get()));
@@ -801,6 +842,148 @@ class strategy : public detail::handle<artel_strategy, artel_strategy_destroy> {
         int64_t step = -1;
         owner().check(artel_strategy_restore(get(), directory.c_str(), &step));
         return step;
+    }
+};
+
+/* -- graphs placed on tasks, and hooks around their runs (artel/session.h, artel/hooks.h) -- */
+
+/* Functions around the runs of a monitored session; what they throw ends it and comes out of monitor(). Those of tf.train are made by the
+ * functions of artel/hooks.h, and held by the second constructor. */
+class hook : public detail::handle<artel_hook, artel_hook_destroy> {
+  public:
+    struct functions {
+        std::function<void(artel_session *)> begin;
+        std::function<void(artel_session *, int64_t)> created, saving, saved, end;
+        std::function<void(artel_hook_run *)> before, after;
+        std::exception_ptr thrown; /* of the last of them that threw */
+    };
+    hook(const context &ctx, functions calls) : handle(ctx), calls_(std::make_shared<functions>(std::move(calls)))
+    {
+        artel_hook_functions table{};
+        artel_hook *made = nullptr;
+        table.struct_size = sizeof table;
+        table.begin = [](void *user, artel_session *s) { return guarded(user, [&](functions &f) { if (f.begin) f.begin(s); }); };
+        table.created = [](void *user, artel_session *s, int64_t unit) { return guarded(user, [&](functions &f) { if (f.created) f.created(s, unit); }); };
+        table.saving = [](void *user, artel_session *s, int64_t unit) { return guarded(user, [&](functions &f) { if (f.saving) f.saving(s, unit); }); };
+        table.saved = [](void *user, artel_session *s, int64_t unit) { return guarded(user, [&](functions &f) { if (f.saved) f.saved(s, unit); }); };
+        table.end = [](void *user, artel_session *s, int64_t unit) { return guarded(user, [&](functions &f) { if (f.end) f.end(s, unit); }); };
+        table.before = [](void *user, artel_hook_run *run) { return guarded(user, [&](functions &f) { if (f.before) f.before(run); }); };
+        table.after = [](void *user, artel_hook_run *run) { return guarded(user, [&](functions &f) { if (f.after) f.after(run); }); };
+        ctx.check(artel_hook_create(ctx.get(), &table, calls_.get(), &made));
+        hold(made);
+    }
+    hook(const context &ctx, artel_hook *taken) : handle(ctx, taken)
+    {
+    }
+    void rethrow() const
+    {
+        if (calls_ && calls_->thrown) std::rethrow_exception(std::exchange(calls_->thrown, nullptr));
+    }
+
+  private:
+    template <typename Call> static artel_status guarded(void *user, Call call)
+    {
+        auto &f = *static_cast<functions *>(user);
+        try {
+            call(f);
+            return ARTEL_OK;
+        } catch (...) {
+            f.thrown = std::current_exception();
+            return ARTEL_ERROR_INVALID;
+        }
+    }
+    std::shared_ptr<functions> calls_; /* where C has its address */
+};
+
+struct session_options : artel_session_options {
+    session_options() : artel_session_options(ARTEL_SESSION_OPTIONS_INIT)
+    {
+    }
+};
+
+struct monitor_options : artel_monitor_options {
+    monitor_options() : artel_monitor_options(ARTEL_MONITOR_OPTIONS_INIT)
+    {
+    }
+};
+
+/* Ends before its strategy. */
+class session : public detail::handle<artel_session, artel_session_destroy> {
+  public:
+    explicit session(strategy &of, const session_options &options = session_options()) : handle(of.owner())
+    {
+        artel_session *made = nullptr;
+        owner().check(artel_session_create(of.get(), &options, &made));
+        hold(made);
+    }
+    /* All arguments and outputs; those without data are not fed, not fetched. */
+    void run(const function &f, const std::vector<artel_array> &feeds, const std::vector<artel_array> &outputs, bool read_only = false)
+    {
+        artel_session_call call = ARTEL_SESSION_CALL_INIT;
+        call.feeds = feeds.data();
+        call.feed_count = static_cast<int>(feeds.size());
+        call.outputs = outputs.data();
+        call.output_count = static_cast<int>(outputs.size());
+        call.read_only = read_only;
+        owner().check(artel_session_run(get(), f.get(), &call));
+    }
+    void serve()
+    {
+        owner().check(artel_session_serve(get()));
+    }
+    void close()
+    {
+        owner().check(artel_session_close(get()));
+    }
+    void pull()
+    {
+        owner().check(artel_session_pull(get()));
+    }
+    void push()
+    {
+        owner().check(artel_session_push(get()));
+    }
+    void request_stop()
+    {
+        owner().check(artel_session_request_stop(get()));
+    }
+    std::string place_of(const variable &v) const
+    {
+        return artel_session_place_of(get(), v.get());
+    }
+    std::string explain(const function &f)
+    {
+        return artel_session_explain(get(), f.get());
+    }
+    /* What a unit or a hook throws ends the job and comes out of this call. */
+    void monitor(monitor_options options, int64_t units, const std::function<void(int64_t)> &unit, const std::vector<const hook *> &hooks = {})
+    {
+        struct call {
+            const std::function<void(int64_t)> &unit;
+            std::exception_ptr thrown;
+        } mine{unit, nullptr};
+        std::vector<artel_hook *> list;
+        for (const hook *one : hooks) list.push_back(one->get());
+        options.hooks = list.data();
+        options.hook_count = static_cast<int>(list.size());
+        const artel_status status = artel_session_monitor(
+            get(), &options, units,
+            [](void *user, int64_t number) -> artel_status {
+                auto &c = *static_cast<call *>(user);
+                try {
+                    c.unit(number);
+                    return ARTEL_OK;
+                } catch (const error &failed) {
+                    return failed.status(); /* a lost task is no end */
+                } catch (...) {
+                    c.thrown = std::current_exception();
+                    return ARTEL_ERROR_INVALID;
+                }
+            },
+            &mine);
+        if (mine.thrown) std::rethrow_exception(mine.thrown);
+        for (const hook *one : hooks) one->rethrow();
+        owner().check(status);
     }
 };
 

@@ -152,9 +152,61 @@ static std::vector<float> all(const char *name, int replicas)
     return out;
 }
 
+/* A monitored session whose graph scans: sums over time, a hook that sees them and one that stops; what a hook throws comes out. */
+static void sessions()
+{
+    artel::context ctx;
+    artel::strategy_options options;
+    options.batch_size = 2;
+    artel::strategy s(ctx, options);
+    const int64_t start = int64_t{1} << 53, one = 1;
+    const artel::variable steps = s.add("steps", ARTEL_DTYPE_INT64, artel::shape({}), &start);
+    const artel::function f = s.trace("f", {{"x", ARTEL_DTYPE_FLOAT32, false, artel::shape({3})}}, 2, [&](artel::graph &g, const artel::values &in) {
+        const artel::value first = g.op("sum", in, R"({"axis": 1})");
+        g.assign(steps, g.read(steps) + g.constant(ARTEL_DTYPE_INT64, artel::shape({}), &one));
+        return g.scan(in, {first - first}, 1, 1, [](artel::graph &, const artel::values &v) {
+            const artel::value sum = v[0] + v[1];
+            return artel::values{sum, sum};
+        });
+    });
+    artel::session session(s);
+    const float x[6] = {1, 2, 3, 4, 5, 6};
+    float last[2] = {0, 0};
+    int seen = 0;
+    artel::hook::functions calls;
+    calls.before = [&](artel_hook_run *run) { ctx.check(artel_hook_fetch(run, 1)); };
+    calls.after = [&](artel_hook_run *run) {
+        artel_array sums{};
+        ctx.check(artel_hook_value(run, 1, &sums));
+        seen += static_cast<const float *>(sums.data)[1] == 3 && static_cast<const float *>(sums.data)[5] == 15;
+    };
+    const artel::hook watch(ctx, calls);
+    artel_hook *stop = nullptr;
+    ctx.check(artel_hook_stop_at_step(ctx.get(), 0, 3, &stop));
+    const artel::hook stopper(ctx, stop);
+    artel::monitor_options how;
+    how.directory = "jobs";
+    const auto unit = [&](int64_t) { session.run(f, {artel::memory(ARTEL_DTYPE_FLOAT32, artel::shape({2, 3}), x)}, {artel::memory(artel::shape({2}), last), artel_array{}}); };
+    session.monitor(how, 10, unit, {&watch, &stopper});
+    assert(seen == 3 && last[0] == 6 && last[1] == 15 && session.place_of(steps).find("task:0") != std::string::npos);
+    session.pull();
+    int64_t counted = 0;
+    ctx.check(artel_variable_read_as(steps.get(), ARTEL_DTYPE_INT64, &counted, 1));
+    assert(counted == start + 3);
+    calls.end = [](artel_session *, int64_t) { throw std::out_of_range("mine"); };
+    const artel::hook thrower(ctx, calls);
+    try {
+        session.monitor(how, 4, unit, {&thrower});
+        assert(!"it went on");
+    } catch (const std::out_of_range &thrown) {
+        assert(std::string(thrown.what()) == "mine");
+    }
+}
+
 int main()
 {
     assert(all("one-device", 1) == all("mirrored", 3));
+    sessions();
 }
 TEXT
 compile "g++ -std=c++17 -g" graphs.cpp graphs
