@@ -324,7 +324,7 @@ static void VA4_invalid_variables(void **state)
         artel_variable_options o = ARTEL_VARIABLE_OPTIONS_INIT;
         for (int k = 0; k < 2; k++) {
             o.name = k ? "wide" : "whole";
-            o.dtype = k ? ARTEL_DTYPE_FLOAT64 : ARTEL_DTYPE_INT64;
+            o.dtype = k ? ARTEL_DTYPE_FLOAT64 : ARTEL_DTYPE_UINT64;
             artel_status status = artel_variable_create(s.strategy, &o, &s.variable);
             if (k && !conformance_has_servers(&conformance_forms[f])) { /* servers keep float32 alone */
                 api_ok(s.ctx, status);
