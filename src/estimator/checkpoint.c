@@ -119,8 +119,7 @@ static artel_status take_entry(void *user, const char *name, int variable)
     const artel__variable *v = &artel__snapshot_table(t->strategy)->item[variable];
     if (t->values_only && artel__starts_with(name, "optimizer.")) return ARTEL_OK;
     ARTEL_TRY(artel__checkpoint_name(ctx, "", name, &dotted));
-    artel_status status = artel__checkpoint_tensor(
-        &t->tensors, dotted, (size_t)artel_shape_count(&v->shape) * artel_dtype_size(v->dtype), &plain);
+    artel_status status = artel__checkpoint_variable(&t->tensors, dotted, v, &plain);
     artel__free(ctx, dotted);
     if (status == ARTEL_OK && t->stores) artel__snapshot_store(t->strategy, variable, plain);
     return status;

@@ -65,15 +65,6 @@ static const char *renamed(const warmer *w, const char *name)
     return NULL;
 }
 
-static bool has_form(const artel__variable *v, const json_t *tensor)
-{
-    const json_t *shape = json_object_get(tensor, "shape");
-    bool same = (int)json_array_size(shape) == v->shape.rank;
-    for (int d = 0; same && d < v->shape.rank; d++)
-        same = json_integer_value(json_array_get(shape, (size_t)d)) == v->shape.dim[d];
-    return same;
-}
-
 /* The tensor's name in the file: `there`, or that of a variable of the program's own of this name. The caller frees it.
  */
 static artel_status find_tensor(const warmer *w, const artel__variable *v, const char *there, char **out)
@@ -83,11 +74,11 @@ static artel_status find_tensor(const warmer *w, const artel__variable *v, const
         char *name;
         ARTEL_TRY(artel__checkpoint_name(w->ctx, prefixes[i], there, &name));
         const json_t *tensor = json_object_get(w->tensors.header, name);
-        if (tensor && has_form(v, tensor)) return *out = name, ARTEL_OK;
+        if (artel__checkpoint_holds(tensor, v)) return *out = name, ARTEL_OK;
         artel__free(w->ctx, name);
         if (tensor)
             return artel__fail(w->ctx, ARTEL_ERROR_INVALID, v->name, "leave it out of .variables",
-                               "the checkpoint %s has it with another shape", w->folder);
+                               "the checkpoint %s has it with another shape or element type", w->folder);
     }
     return artel__fail(w->ctx, ARTEL_ERROR_NOT_FOUND, v->name,
                        "leave it out of .variables, or say its name there in .renamed",
@@ -105,7 +96,7 @@ static artel_status warm_one(void *user, const char *name, int variable)
     const char *before = renamed(w, v->name);
     w->taken++;
     ARTEL_TRY(find_tensor(w, v, before ? before : name, &tensor));
-    artel_status status = artel__checkpoint_tensor(&w->tensors, tensor, artel__variable_bytes(v), &plain);
+    artel_status status = artel__checkpoint_variable(&w->tensors, tensor, v, &plain);
     artel__free(w->ctx, tensor);
     if (status == ARTEL_OK && w->stores) artel__snapshot_store(w->strategy, variable, plain);
     return status;

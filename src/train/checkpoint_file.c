@@ -156,14 +156,15 @@ static size_t entry_bytes(const artel__checkpoint_image *image, int i)
     return (size_t)artel_shape_count(&variable->shape) * artel_dtype_size(variable->dtype);
 }
 
+static const char *const dtypes[] = {"F32", "F64", "F16", "BF16", "I8",  "I16", "I32",
+                                     "I64", "U8",  "U16", "U32",  "U64", "BOOL"}; /* by artel_dtype */
+
 static void header_text(const artel__checkpoint_image *image, artel__text *out)
 {
     size_t at = 0;
     artel__text_append(out, "{");
     for (int i = 0; i < image->entries; i++) {
         const artel__variable *variable = &image->variables.item[image->entry[i].variable];
-        static const char *const dtypes[] = {"F32", "F64", "F16", "BF16", "I8",  "I16", "I32",
-                                             "I64", "U8",  "U16", "U32",  "U64", "BOOL"};
         artel__text_append(out, i ? ", " : "");
         artel__text_append_json(out, image->entry[i].name);
         artel__text_printf(out, ": {\"dtype\": \"%s\", \"shape\": [", dtypes[variable->dtype]);
@@ -431,6 +432,24 @@ artel_status artel__checkpoint_tensor(const artel__checkpoint_tensors *tensors, 
     if (!fits) return misfit(tensors->ctx, tensors->folder, name);
     *out = tensors->file.bytes + tensors->data + begin;
     return ARTEL_OK;
+}
+
+bool artel__checkpoint_holds(const json_t *tensor, const artel__variable *v)
+{
+    const char *dtype = json_string_value(json_object_get(tensor, "dtype"));
+    const json_t *shape = json_object_get(tensor, "shape");
+    bool same = dtype && strcmp(dtype, dtypes[v->dtype]) == 0 && (int)json_array_size(shape) == v->shape.rank;
+    for (int d = 0; same && d < v->shape.rank; d++)
+        same = json_integer_value(json_array_get(shape, (size_t)d)) == v->shape.dim[d];
+    return same;
+}
+
+artel_status artel__checkpoint_variable(const artel__checkpoint_tensors *tensors, const char *name,
+                                        const artel__variable *v, const void **out)
+{
+    if (!artel__checkpoint_holds(json_object_get(tensors->header, name), v))
+        return misfit(tensors->ctx, tensors->folder, name);
+    return artel__checkpoint_tensor(tensors, name, artel__variable_bytes(v), out);
 }
 
 /* Where a tensor belongs: into the session's state, or into the weights of a callback, whose entries lie behind the

@@ -61,6 +61,11 @@ void artel__checkpoint_close(artel__checkpoint_tensors *tensors);
 /* The plain bytes of a tensor, which must have this length. */
 artel_status artel__checkpoint_tensor(const artel__checkpoint_tensors *tensors, const char *name, size_t bytes,
                                       const void **out);
+/* Whether a record of the header has a variable's element type and shape; NULL accepted. */
+bool artel__checkpoint_holds(const json_t *tensor, const artel__variable *variable);
+/* artel__checkpoint_tensor() of one that holds this variable. */
+artel_status artel__checkpoint_variable(const artel__checkpoint_tensors *tensors, const char *name,
+                                        const artel__variable *variable, const void **out);
 /* Its name for a path in Keras' weights tree. The caller frees it. */
 artel_status artel__checkpoint_name(artel_context *ctx, const char *prefix, const char *path, char **out);
 

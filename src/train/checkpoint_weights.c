@@ -14,11 +14,10 @@ static artel_status read_variable(void *user, const artel__model_variable *varia
     reader *r = user;
     int index = variable->variable->index;
     const artel__variable *declared = &r->model->nn->variables->item[index];
-    size_t bytes = (size_t)artel_shape_count(&declared->shape) * artel_dtype_size(declared->dtype);
     const void *plain;
     char *name;
     ARTEL_TRY(artel__checkpoint_name(r->model->ctx, "", variable->path, &name));
-    artel_status status = artel__checkpoint_tensor(&r->tensors, name, bytes, &plain);
+    artel_status status = artel__checkpoint_variable(&r->tensors, name, declared, &plain);
     artel__free(r->model->ctx, name);
     if (status == ARTEL_OK) artel__state_store(r->model->weights, index, plain);
     return status;

@@ -254,7 +254,8 @@ static void warm_refused(desk *d, const artel_warm_start *warm, artel_status wan
 
 static void VA9_warm_start(void **state)
 {
-    const artel_renamed renamed[2] = {{"net/moved", "net/shift"}, {"lost", "elsewhere"}};
+    const artel_renamed renamed[2] = {{"net/moved", "net/shift"}, {"lost", "elsewhere"}},
+                        other_type = {"net/scale", "count"};
     artel_warm_start warm = ARTEL_WARM_START_INIT;
     desk first = open_desk(), d = open_desk();
     (void)state;
@@ -274,6 +275,11 @@ static void VA9_warm_start(void **state)
     d.wide = 3;
     warm_refused(&d, &warm, ARTEL_ERROR_INVALID, "another shape");
     d.wide = 0;
+    warm.variables = "net/scale";
+    warm.renamed = &other_type;
+    warm_refused(&d, &warm, ARTEL_ERROR_INVALID, "element type");
+    warm.variables = "net/(scale|m)";
+    warm.renamed = renamed;
     for (int replicas = 2; replicas > 0; replicas--) { /* the second one goes on from its own checkpoint */
         api_ok(d.ctx, train(&d, &warm, replicas, replicas == 2 ? 2 : 3));
         float done = replicas == 2 ? 0 : 2;

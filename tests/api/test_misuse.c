@@ -291,6 +291,51 @@ static void counters_of_checkpoints_are_looked_at(void **state)
     artel_context_destroy(ctx);
 }
 
+/* -- what a variable has become since -- */
+
+/* One variable of a strategy. */
+static artel_strategy *of_one(artel_context *ctx, artel_dtype dtype, artel_shape shape, artel_variable **v)
+{
+    artel_strategy *s = two_replicas(ctx);
+    artel_variable_options o = ARTEL_VARIABLE_OPTIONS_INIT;
+    o.name = "v";
+    o.dtype = dtype;
+    o.shape = shape;
+    api_ok(ctx, artel_variable_create(s, &o, v));
+    return s;
+}
+
+/* Of as many bytes: its bits would be numbers of another kind, or in other places. */
+static void checkpoints_hold_types_and_shapes(void **state)
+{
+    static const struct {
+        artel_dtype dtype;
+        artel_shape shape;
+    } other[] = {{ARTEL_DTYPE_INT64, {2, {2, 3}}},
+                 {ARTEL_DTYPE_FLOAT64, {2, {3, 2}}},
+                 {ARTEL_DTYPE_FLOAT64, {1, {6}}},
+                 {ARTEL_DTYPE_FLOAT32, {2, {2, 6}}}};
+    artel_context *ctx = api_context();
+    artel_variable *v;
+    char folder[64];
+    int64_t step;
+    (void)state;
+    api_folder_make(folder);
+    artel_strategy *s = of_one(ctx, ARTEL_DTYPE_FLOAT64, (artel_shape){2, {2, 3}}, &v);
+    api_ok(ctx, artel_strategy_save(s, folder, 1, 1));
+    artel_strategy_destroy(s);
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
+        s = of_one(ctx, other[i].dtype, other[i].shape, &v);
+        api_refused(ctx, artel_strategy_restore(s, folder, &step), ARTEL_ERROR_CORRUPT, "does not fit");
+        artel_strategy_destroy(s);
+    }
+    s = of_one(ctx, ARTEL_DTYPE_FLOAT64, (artel_shape){2, {2, 3}}, &v);
+    api_ok(ctx, artel_strategy_restore(s, folder, &step));
+    artel_strategy_destroy(s);
+    api_folder_remove(folder);
+    artel_context_destroy(ctx);
+}
+
 /* -- names -- */
 
 enum {
@@ -431,6 +476,7 @@ int main(void)
                                        cmocka_unit_test(shapes_do_not_lie),
                                        cmocka_unit_test(counters_do_not_overflow),
                                        cmocka_unit_test(counters_of_checkpoints_are_looked_at),
+                                       cmocka_unit_test(checkpoints_hold_types_and_shapes),
                                        cmocka_unit_test(names_survive_checkpoints),
                                        cmocka_unit_test(names_that_files_cannot_hold),
                                        cmocka_unit_test(sizes_do_not_overflow)};
