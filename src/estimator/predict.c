@@ -45,7 +45,9 @@ static artel_status predict_all(artel__estimator_side *side, const artel_predict
         ARTEL_TRY(ARTEL__HOOKS(side, before, step, NAN));
         ARTEL_TRY(predict_batch(side, b, out, &made.rows));
         artel_status status = spec->predict(spec->user, &made);
-        if (status < 0) return status;
+        if (status < 0)
+            return artel__fail(side->estimator->ctx, status, "predict function", "see what it has found",
+                               "it has failed");
         made.first += made.rows;
         ARTEL_TRY(ARTEL__HOOKS(side, after, step, NAN));
     }

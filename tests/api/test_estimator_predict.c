@@ -20,6 +20,7 @@ typedef struct desk {
     int64_t rows, wide; /* predictions so far; of so many shifts, 2 if 0 */
     int batches, stop_after, moments[2];
     bool nothing, shared; /* the model function predicts nothing, or a shared value */
+    bool fails;           /* who sees predictions, without a word */
     float begins[4];      /* of the variables when training begins */
 } desk;
 
@@ -173,7 +174,7 @@ static artel_status see(void *user, artel_predicted_batch *p)
     d->rows += p->rows;
     d->batches++;
     p->stop = d->batches == d->stop_after;
-    return ARTEL_OK;
+    return d->fails ? ARTEL_ERROR_IO : ARTEL_OK;
 }
 
 static artel_status begin_or_end(void *user, artel_estimator_moment *moment)
@@ -231,6 +232,8 @@ static void GS11_predict(void **state)
     d.stop_after = 1;
     api_ok(d.ctx, predict_all(&d, checkpoint, 1));
     assert_int_equal(d.rows, BATCH);
+    d.fails = true;
+    api_refused(d.ctx, predict_all(&d, NULL, 1), ARTEL_ERROR_IO, "predict function");
     d.nothing = true;
     api_refused(d.ctx, predict_all(&d, NULL, 1), ARTEL_ERROR_INVALID, "no predictions");
     d.nothing = false;
