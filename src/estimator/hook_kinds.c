@@ -312,6 +312,8 @@ static artel_status before_profile(void *user, artel_hook_run *run)
     if (w->timer.last < 0) w->timer.last = step - 1, w->timer.last_ns = artel__now_ns();
     w->due = w->runs++ > 0 && is_due(&w->timer, step);
     if (!w->due) return ARTEL_OK;
+    artel__trace_destroy(w->trace); /* of a run that has failed, and whose unit goes on */
+    w->trace = NULL;
     ARTEL_TRY(artel__make_directory(w->ctx, w->options.directory));
     snprintf(path, sizeof path, "%.4200s/timeline-%lld.json", w->options.directory, (long long)step);
     ARTEL_TRY(artel__trace_create(w->ctx, path, 0, "artel session", &w->trace));

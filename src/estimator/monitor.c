@@ -139,6 +139,7 @@ artel_status artel_session_monitor(artel_session *s, const artel_monitor_options
     artel_status status = artel__placed_is_first(s) ? artel__hooks_call(&m.hooks, ARTEL__HOOK_BEGIN, 0) : ARTEL_OK;
     if (status == ARTEL_OK) status = watch(&m);
     artel__placed_surround(s, NULL, NULL);
+    artel__placed_watch(s, NULL, NULL); /* of a hook whose run has failed */
     return status;
 }
 
