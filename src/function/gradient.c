@@ -117,7 +117,7 @@ artel_value artel_graph_loss(artel_graph *g, const char *loss, artel_value targe
     artel__loss_config config;
     json_t *json = NULL;
     if (!g || g->graph->status < 0) return ARTEL_NO_VALUE;
-    artel__value_id t = artel__whole_places(g, target), p = artel__graph_take(g, prediction);
+    artel__value_id t = artel__graph_take(g, target), p = artel__graph_take(g, prediction);
     if (g->graph->status < 0) return ARTEL_NO_VALUE;
     artel_status status = artel__read_spec(g->ctx, "loss", loss, &json);
     if (status == ARTEL_OK)
@@ -127,6 +127,10 @@ artel_value artel_graph_loss(artel_graph *g, const char *loss, artel_value targe
     if (status == ARTEL_OK) {
         artel__tape_entry *entry = artel__tape_begin(g, &(artel__tape_entry){.kind = ARTEL__TAPE_LOSS, .name = loss},
                                                      (const artel_value[]){target, prediction}, 2);
+        if (g->graph->value[t].dtype == ARTEL_DTYPE_INT64) { /* int32 holds classes, but not what is measured */
+            bool real = config.target == ARTEL__TARGET_SAME || config.target == ARTEL__TARGET_ONE_HOT;
+            t = artel__op_cast(g->graph, t, real ? artel__real_of(g->graph, p) : ARTEL_DTYPE_INT32);
+        }
         artel__value_id value = artel__loss_add(g->graph, &config, t, p);
         return artel__tape_gave(g, entry, artel__graph_give(g, value));
     }

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "function/function_impl.h"
-#include "function/graph_whole.h"
 #include "function/spec.h"
 #include "function/tape.h"
 #include "nn/loss.h"
@@ -233,7 +232,8 @@ static artel__value_id sums_of(artel_graph *g, const char *text, const artel_sha
 {
     artel__graph *graph = g->graph;
     rule r;
-    bool classes = value[0] >= 0 && graph->value[value[0]].dtype == ARTEL_DTYPE_INT32;
+    artel_dtype given = value[0] >= 0 ? graph->value[value[0]].dtype : ARTEL_DTYPE_FLOAT32;
+    bool classes = given == ARTEL_DTYPE_INT32 || given == ARTEL_DTYPE_INT64;
     artel_status status = check_prediction(g->ctx, prediction); /* a file may say anything */
     if (status == ARTEL_OK) status = read_text(graph->arena, text, prediction, classes, &r);
     if (status < 0) return graph->status = status, ARTEL__NO_VALUE;
@@ -264,9 +264,7 @@ artel_value artel__graph_metric(artel_graph *g, const char *text, const artel_sh
     artel__tape_entry *entry = artel__tape_begin(
         g, &(artel__tape_entry){.kind = ARTEL__TAPE_METRIC, .name = text, .shape = *prediction}, inputs, 3);
     for (int i = 0; i < 3; i++)
-        value[i] = inputs[i] == ARTEL_NO_VALUE && i != 1 ? ARTEL__NO_VALUE
-                   : i == 0                              ? artel__whole_places(g, inputs[i])
-                                                         : artel__graph_take(g, inputs[i]);
+        value[i] = inputs[i] == ARTEL_NO_VALUE && i != 1 ? ARTEL__NO_VALUE : artel__graph_take(g, inputs[i]);
     if (g->graph->status < 0) return ARTEL_NO_VALUE;
     artel__value_id sums = sums_of(g, text, prediction, value);
     return g->graph->status < 0 ? ARTEL_NO_VALUE : artel__tape_gave(g, entry, artel__graph_give(g, sums));
