@@ -238,7 +238,7 @@ static int call_cast(const artel__whole_call *c)
     artel_dtype dtype = ARTEL_DTYPE_STRING;
     const char *name = json_string_value(json_object_get(c->settings, "dtype"));
     if (!name || artel_dtype_parse(name, &dtype) < 0 || !artel__computes_with(dtype))
-        return call_as(c, ARTEL_DTYPE_FLOAT32);
+        return call_as(c, artel__is_floating(dtype) ? ARTEL_DTYPE_FLOAT32 : ARTEL_DTYPE_FLOAT64);
     return give(c, artel__op_cast(c->g->graph, artel__graph_take(c->g, c->inputs[0]), dtype));
 }
 
