@@ -45,14 +45,16 @@ static artel_status check_elements(const artel_variable *v, const artel_string *
 artel_status artel__words_prepare(const artel_variable *v, const artel_string *from, void **out)
 {
     const artel__words *w = v->words;
-    size_t bytes = (size_t)w->count;
+    size_t bytes;
     void *block;
+    if (__builtin_mul_overflow((size_t)w->count, sizeof(artel_string) + 1, &bytes))
+        return artel__fail_memory(v->strategy->ctx, w->name, SIZE_MAX);
     ARTEL_TRY(check_elements(v, from));
     for (int64_t i = 0; from && i < w->count; i++) {
         if (__builtin_add_overflow(bytes, from[i].length, &bytes))
             return artel__fail_memory(v->strategy->ctx, w->name, SIZE_MAX);
     }
-    ARTEL_TRY(artel__alloc(v->strategy->ctx, (size_t)w->count * sizeof(artel_string) + bytes, w->name, &block));
+    ARTEL_TRY(artel__alloc(v->strategy->ctx, bytes, w->name, &block));
     artel_string *to = block;
     char *at = (char *)(to + w->count);
     for (int64_t i = 0; i < w->count; i++) {

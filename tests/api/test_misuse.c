@@ -458,6 +458,19 @@ static void refuse_batch(artel_context *ctx)
     artel_strategy_destroy(s);
 }
 
+/* 17 bytes for each of so many elements are 16, but for 2^64. */
+static void refuse_strings(artel_context *ctx)
+{
+    artel_variable_options o = ARTEL_VARIABLE_OPTIONS_INIT;
+    artel_strategy *s = two_replicas(ctx);
+    artel_variable *v;
+    o.name = "v";
+    o.dtype = ARTEL_DTYPE_STRING;
+    o.shape = (artel_shape){1, {INT64_C(1085102592571150096)}};
+    assert_int_equal(artel_variable_create(s, &o, &v), ARTEL_ERROR_NO_MEMORY);
+    artel_strategy_destroy(s);
+}
+
 static void sizes_do_not_overflow(void **state)
 {
     static const int64_t sizes[] = {INT64_C(1) << 62, (INT64_C(1) << 62) + 1, INT64_C(1) << 61, INT64_MAX};
@@ -465,6 +478,7 @@ static void sizes_do_not_overflow(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) refuse_size(ctx, sizes[i]);
     refuse_batch(ctx);
+    refuse_strings(ctx);
     artel_context_destroy(ctx);
 }
 
