@@ -110,7 +110,8 @@ def _plain(array: Any) -> np.ndarray:
 def _numbers(array: Any, dtype: str) -> np.ndarray:
     """As one block of this element type, which has to hold them; None is no NaN."""
     one = np.asarray(array)
-    if one.dtype.kind in "cmMOSTU" or (dtype == "int32" and one.size and not -(2**31) <= one.min() <= one.max() < 2**31):
+    whole = np.iinfo(dtype) if dtype.startswith(("int", "uint")) else None
+    if one.dtype.kind in "cmMOSTU" or (whole and one.size and not whole.min <= one.min().item() <= one.max().item() < int(whole.max) + 1):
         raise ValueError(f"{dtype} cannot be made of {array!r}")
     return np.ascontiguousarray(one, dtype).reshape(one.shape)
 

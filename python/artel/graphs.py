@@ -218,6 +218,7 @@ def _number(x: Any, like: Optional[str] = None) -> int:
     return graph.value(made)._number
 
 def _list(values: Sequence[Any]) -> Any:
+    values = [_graph().value(_lib.artel_graph_variable(_graph().handle, one._handle)) if isinstance(one, Variable) else one for one in values]
     like = next((one.dtype for one in values if isinstance(one, Value)), None)
     return (_v * max(len(values), 1))(*[_NONE if one is None else _number(one, like) for one in values])
 
@@ -327,7 +328,7 @@ class Strategy(_Holder):
         return _lib.artel_strategy_replicas(self._handle)
 
     def variable(self, name: str, initial: Any, dtype: str = "float32", aggregation: Optional[str] = None, synchronization: Optional[str] = None) -> Variable:
-        """Before the first run. float32, float64, int32 or bool. What rows write: by `aggregation`; with `synchronization` "on_read" when it is read."""
+        """Before the first run. float32, float64, bool or whole numbers but uint64. What rows write: by `aggregation`; with `synchronization` "on_read" when it is read."""
         if dtype not in _DTYPES:
             raise TypeError(f"{name}: there is no element type {dtype!r}; whole numbers but uint64, floats or bool")
         plain, handle = _numbers(initial, dtype), _p()
