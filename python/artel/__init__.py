@@ -110,8 +110,7 @@ def _plain(array: Any) -> np.ndarray:
 def _numbers(array: Any, dtype: str) -> np.ndarray:
     """As one block of this element type, which has to hold them; None is no NaN."""
     one = np.asarray(array)
-    whole = np.iinfo(dtype) if dtype.startswith(("int", "uint")) else None
-    if one.dtype.kind in "cmMOSTU" or (whole and one.size and not whole.min <= one.min().item() <= one.max().item() < int(whole.max) + 1):
+    if one.dtype.kind in "cmMOSTU" or (dtype.startswith(("int", "uint")) and one.size and not np.iinfo(dtype).min <= one.min().item() <= one.max().item() <= np.iinfo(dtype).max):
         raise ValueError(f"{dtype} cannot be made of {array!r}")
     return np.ascontiguousarray(one, dtype).reshape(one.shape)
 
@@ -254,10 +253,9 @@ class Model:
         self._handle = _p()
         for extension in extensions:
             self._check(_lib.artel_context_load_extension(self._context.handle, _text(extension)))
-        if dtype is None:
-            self._check(_lib.artel_model_load(self._context.handle, _text(path), ctypes.byref(self._handle)))
-        else:
-            self._check(_lib.artel_model_load_with_policy(self._context.handle, _text(path), _text(dtype), ctypes.byref(self._handle)))
+        load = _lib.artel_model_load if dtype is None else _lib.artel_model_load_with_policy
+        policy = () if dtype is None else (_text(dtype),)
+        self._check(load(self._context.handle, _text(path), *policy, ctypes.byref(self._handle)))
         self._context.own(self._handle, _lib.artel_model_destroy)
         self._alone = context is None
 

@@ -313,10 +313,11 @@ artel_status artel__settings_read(artel__arena *arena, const artel__settings_sou
     }
     if (!any_loss)
         return artel__fail(model->ctx, ARTEL_ERROR_INVALID, model->source ? model->source : "model",
-                           source->train ? "name them (artel fit --loss NAME --optimizer NAME, or artel_model_compile()), or "
-                                           "save the model compiled"
-                                         : "name one (artel evaluate --loss NAME, or artel_model_compile()), or save the "
-                                           "model compiled",
+                           source->train
+                               ? "name them (artel fit --loss NAME --optimizer NAME, or artel_model_compile()), or "
+                                 "save the model compiled"
+                               : "name one (artel evaluate --loss NAME, or artel_model_compile()), or save the "
+                                 "model compiled",
                            "the model has no compile settings that name a loss");
     if (source->train) ARTEL_TRY(artel__settings_read_optimizer(arena, source, &settings));
     *out = settings;
