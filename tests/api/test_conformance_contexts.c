@@ -207,11 +207,6 @@ static void refuse_devices(const conformance_form *f)
         assert_true(status == ARTEL_ERROR_INVALID || status == ARTEL_ERROR_UNSUPPORTED);
         assert_string_equal(artel_context_error(ctx)->where, "device");
     }
-    o.device = "cpu:xla";
-    if (conformance_has_servers(f)) {
-        assert_int_equal(artel_strategy_create(ctx, &o, &made), ARTEL_ERROR_UNSUPPORTED);
-        assert_non_null(strstr(artel_context_error(ctx)->what, "compute on processors"));
-    }
     assert_null(made);
     rows_end(&place);
 }
