@@ -295,6 +295,7 @@ static artel_status compute(worker *w, const artel__closure_job *j, artel_functi
     forget_statistics(w, f);
     artel__mesh_enter(j->seat.activity, ARTEL__MEMBER_COMPUTE, artel__now_ns());
     artel_status status = artel__function_execute(f, w->in, w->outputs, rows);
+    if (status == ARTEL_OK) status = artel__state_bring(s->state[0]); /* lending cannot fail */
     for (int k = 0; status == ARTEL_OK && k < f->updates; k++) {
         const artel__update *u = &f->update[k];
         if (u->arranged)

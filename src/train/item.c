@@ -318,6 +318,7 @@ static artel_status compute(worker *w, const artel__service *s, const artel__ite
     if (trains) note_averages(w, s, false);
     artel_status status = step(w, s, (artel__mode)item->mode, batch);
     if (status != ARTEL_OK) return status;
+    ARTEL_TRY(artel__state_bring(artel__session_state(w->fit->session))); /* lending cannot fail */
     if (trains) note_averages(w, s, true);
     return artel__fit_report_fault(w->fit);
 }
