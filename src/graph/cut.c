@@ -50,7 +50,7 @@ static bool is_written(const artel__graph *graph, artel__value_id id)
 }
 
 /* What is kept is known before anything is written, so nodes of APPLY that make it (rows of a gradient, for servers) do
- * not wait, unless they read what APPLY writes. `wanted`: by value. */
+ * not wait, unless they read what APPLY writes, or makes late. `wanted`: by value. */
 static bool is_early(const artel__graph *graph, const artel__node *node, const int32_t *wanted)
 {
     bool makes = false;
@@ -62,6 +62,22 @@ static bool is_early(const artel__graph *graph, const artel__node *node, const i
         if (id >= 0 && graph->value[id].variable >= 0 && is_written(graph, id)) return false;
     }
     return makes;
+}
+
+static bool waits(const cutter *c, int32_t node)
+{
+    return c->graph->node[node].phase == ARTEL__PHASE_APPLY && !c->early[node];
+}
+
+/* Makers stand before their readers. */
+static bool reads_late(const cutter *c, int32_t index)
+{
+    const artel__node *node = &c->graph->node[index];
+    for (int k = 0; k < operands(node); k++) {
+        int32_t maker = node->input[k] < 0 ? -1 : c->graph->value[node->input[k]].node;
+        if (maker >= 0 && waits(c, maker)) return true;
+    }
+    return false;
 }
 
 /* Uses c->seen, and leaves it empty. */
@@ -78,13 +94,9 @@ static artel_status find_early(cutter *c)
             if (node->input[k] >= 0) c->seen[node->input[k]] = 1;
         }
     }
+    for (int32_t i = 0; i < graph->nodes; i++) c->early[i] = c->early[i] && !reads_late(c, i);
     memset(c->seen, 0, (size_t)graph->values * sizeof *c->seen);
     return ARTEL_OK;
-}
-
-static bool waits(const cutter *c, int32_t node)
-{
-    return c->graph->node[node].phase == ARTEL__PHASE_APPLY && !c->early[node];
 }
 
 static int kind_of(const cutter *c, int32_t index)
