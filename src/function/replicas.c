@@ -61,13 +61,13 @@ static artel_status open_devices(artel_strategy *s, const artel__strategy_def *s
 
 /* -- the plan -- */
 
+/* The fast class takes any number. */
 static artel_status choose_shards(artel_strategy *s, artel__device_share *share)
 {
     artel_strategy_options *o = &s->options;
-    bool given = o->shards != 0;
-    if (!given) o->shards = artel__strategy_shards(share);
+    if (o->shards == 0) o->shards = artel__strategy_shards(share);
     share->shards = (int32_t)o->shards;
-    if (!given || is_power_of_two(o->shards)) return ARTEL_OK;
+    if ((s->devices && s->devices->place.fast) || is_power_of_two(o->shards)) return ARTEL_OK;
     return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "strategy options", "give 1, 2, 4, 8, ... up to 4096",
                        "%lld shards: not a power of two", (long long)o->shards);
 }

@@ -84,11 +84,12 @@ static void default_shards(artel__session_options *o, const artel__device_share 
     o->shards = o->batch_groups > 1 ? whole : shards;
 }
 
-/* A number of shards that nobody has given may be none of those. */
-static artel_status check_shards(artel__session *session, bool given)
+/* The fast class takes any number, so that other replicas can go on with the shards of a checkpoint; but in groups. */
+static artel_status check_shards(artel__session *session)
 {
     const artel__session_options *o = &session->options;
-    if (o->shards < 1 || o->shards > ARTEL__MAX_SHARDS || (given && (o->shards & (o->shards - 1))))
+    bool any = session->devices && session->devices->place.fast && o->batch_groups <= 1;
+    if (o->shards < 1 || o->shards > ARTEL__MAX_SHARDS || (!any && (o->shards & (o->shards - 1))))
         return artel__fail(session->ctx, ARTEL_ERROR_INVALID, ".shards", "give 1, 2, 4, 8, ... up to 4096",
                            "%d virtual shards: not a power of two in range", o->shards);
     if (o->batch_groups < 0 || (o->batch_groups > 1 && o->shards % o->batch_groups))
@@ -103,7 +104,7 @@ static artel_status resolve(artel__session *session)
 {
     artel__session_options *o = &session->options;
     const artel__strategy_def *strategy;
-    bool single = artel__mesh_is_single(o->cluster), given = o->shards != 0;
+    bool single = artel__mesh_is_single(o->cluster);
     if (o->batch_size < 1)
         return artel__fail(session->ctx, ARTEL_ERROR_INVALID, ".batch_size", "give a number of at least 1",
                            "the batch size is %lld", (long long)o->batch_size);
@@ -113,7 +114,7 @@ static artel_status resolve(artel__session *session)
     if (o->shards == 0 && !single && o->device.mixed)
         o->shards = artel__mixed_shards(o->batch_size, artel_cluster_size(o->cluster));
     if (o->shards == 0) default_shards(o, &share);
-    ARTEL_TRY(check_shards(session, given));
+    ARTEL_TRY(check_shards(session));
     share.shards = o->shards;
     ARTEL_TRY(artel__strategy_divide(session->ctx, &share, o->threads, o->all_reduce, &session->strategy));
     session->cluster = single || o->alone ? NULL : o->cluster;

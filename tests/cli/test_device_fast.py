@@ -244,6 +244,14 @@ def divided():
         expect(error <= HISTORY_TOL, n, "replicas tell", where)
         ratio, where, _ = weight_error(weights_of(path("mine.keras")), weights_of(path("keras.keras")))
         expect(ratio <= 1, n, "replicas have other weights", where, ratio)
+    own = (*FAST, "--strategy", "mirrored", "--batch-size", 102, "--no-shuffle", "--all-reduce", "direct")
+    whole, *_ = fit("divided", "whole.keras", *own, "--replicas", 3, epochs=2)
+    own = (*own, "--checkpoint-dir", path("thirds"))
+    fit("divided", "part.keras", *own, "--replicas", 3, epochs=1)
+    bits, *_ = fit("divided", "rest.keras", *own, "--replicas", 2, "--shards", 3, epochs=2)
+    expect(bits == whole, "two replicas that go on with the shards of three have other bits")
+    answer = artel("fit", *CASES["divided"][:1], "--data", CASES["divided"][1], "--device", "cpu:xla", "--shards", 3)
+    expect(answer.rc == 1 and "not a power of two" in answer.err, "the exact class takes three shards", answer.rc, answer.err)
 
 
 def tasks():
