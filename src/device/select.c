@@ -3,6 +3,7 @@
 #include "device/select.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -199,16 +200,22 @@ static artel_status find_plugin(artel__device_set *set, const artel__device_requ
                        "%s: no PJRT plug-in was found (looked in %.300s)", artel__device_word(w->kind), list.looked);
 }
 
-/* Of the plug-in's version, which may be long, its hash. */
+static unsigned long long short_hash(const char *text)
+{
+    return (unsigned long long)(artel__hash64(text, strlen(text)) & 0xffffffff);
+}
+
+/* Of the plug-in's version, which may be long, its hash; of what XLA reads from the environment, too, where it does. */
 static artel_status describe(artel__device_set *set, const artel__device_facts *facts, const char *precision)
 {
     const artel__plugin_facts *plugin = &set->platform->facts;
-    const char *version = plugin->version ? plugin->version : "";
+    const char *flags = getenv("XLA_FLAGS");
     artel__text text;
     artel__text_init(&text, set->ctx);
-    artel__text_printf(&text, "pjrt %s, %s, plug-in %08llx, %s", plugin->platform ? plugin->platform : "?", facts->name,
-                       (unsigned long long)(artel__hash64(version, strlen(version)) & 0xffffffff),
-                       precision ? precision : "float32");
+    artel__text_printf(&text, "pjrt %s, %s, plug-in %08llx, ", plugin->platform ? plugin->platform : "?", facts->name,
+                       short_hash(plugin->version ? plugin->version : ""));
+    if (flags && *flags) artel__text_printf(&text, "XLA_FLAGS %08llx, ", short_hash(flags));
+    artel__text_append(&text, precision ? precision : "float32");
     const artel__platform *p = set->platform;
     if (p->fast || p->measures)
         artel__text_append(&text, p->unordered ? ", fastest" : p->fast ? ", fast" : ", kernels measured");

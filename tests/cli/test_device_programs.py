@@ -168,6 +168,8 @@ def resumption():
     expect(answer.rc == 1 and "measured again" in answer.err, "with other programs", answer.rc, answer.err)
     answer = artel(*CASE["words"], "--device-kernels", "fixed", "--checkpoint-dir", path("cut"), env={"ARTEL_CACHE_DIR": path("g")})
     expect(answer.rc == 1 and "device" in answer.err, "another class", answer.rc, answer.err)
+    answer = artel(*CASE["words"], *words, env={"ARTEL_CACHE_DIR": path("g"), "XLA_FLAGS": "--xla_backend_optimization_level=0"})
+    expect(answer.rc == 1 and "these differ: device" in answer.err and ", XLA_FLAGS " in answer.err, "other flags", answer.rc, answer.err)
 
 
 def flags():
