@@ -77,12 +77,18 @@ static json_t *tally_json(const artel__tally *tally)
                      hex_list(tally->sums, tally->sum_count));
 }
 
+/* Whether processors make products of bfloat16, which they add in one of two ways: not where all workers are devices.
+ */
+static bool has_products(const artel__fit *fit)
+{
+    return artel__session_has_products(fit->session) && (!fit->job.on_devices || fit->job.mixed);
+}
+
 /* Part of what a run is, in models that have such products: decided, at the latest, before the first step. */
 static artel_status identify_arithmetic(const artel__fit *fit, json_t *identity)
 {
     artel__arithmetic arithmetic;
-    if (!artel__session_has_products(fit->session) || !artel__session_products_of(fit->session, &arithmetic))
-        return ARTEL_OK;
+    if (!has_products(fit) || !artel__session_products_of(fit->session, &arithmetic)) return ARTEL_OK;
     bool set = json_object_set_new(identity, "arithmetic", json_string(artel__arithmetic_name(arithmetic))) == 0;
     return set ? ARTEL_OK : artel__fail_memory(fit->ctx, "checkpoint", 0);
 }
@@ -377,7 +383,7 @@ static artel_status take_identity(artel__fit *fit, json_t *theirs)
     json_t *ours = fit->checkpointer->identity;
     const char *asked = artel__session_asked_arithmetic(fit->session),
                *chain = artel__arithmetic_name(ARTEL__ARITHMETIC_CHAIN);
-    bool products = artel__session_has_products(fit->session), any = strcmp(asked, "auto") == 0;
+    bool products = has_products(fit), any = strcmp(asked, "auto") == 0;
     const char *name = json_string_value(json_object_get(theirs, "arithmetic"));
     bool tiles = name && strcmp(name, artel__arithmetic_name(ARTEL__ARITHMETIC_TILES)) == 0;
     if (products && !name) json_object_set_new(theirs, "arithmetic", json_string(chain));
