@@ -4,13 +4,12 @@
  * which writes checkpoints, learns from them which arithmetic they have, and a run goes on with no other. Servers
  * update variables on processors in any case.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
 #include "strategy/devices.h"
+#include "train/mixed.h"
 #include "train/servers.h"
-#include "train/session_impl.h"
 
 static artel_status check_mixed(artel__fit *fit, const artel__device_request *device)
 {
@@ -94,13 +93,15 @@ static artel_status compare(artel__fit *fit, const char *now)
         fit->job.workers_of_checkpoint ? "the checkpoint's" : "the run began with", before, now);
 }
 
-static artel_status take(artel__service *s, const char *now)
+static artel_status take(artel__service *s, const char *all)
 {
     artel__fit *fit = s->fit;
+    char now[ARTEL__ARITHMETIC_ROOM];
+    artel__mixed_words(all, now);
     artel_status status = compare(fit, now);
     if (status < 0) artel__service_fail_job(s, status);
     if (status < 0) return status;
-    snprintf(fit->session->arithmetic, sizeof fit->session->arithmetic, "%s", now);
+    memcpy(fit->session->arithmetic, now, sizeof now);
     fit->job.workers = fit->session->arithmetic;
     fit->job.workers_of_checkpoint = false;
     return ARTEL_OK;

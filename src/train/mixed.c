@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "strategy/devices.h"
 
 enum {
@@ -52,6 +53,23 @@ static bool is_same_mixture(const char *a, const char *b)
     return *a == *b;
 }
 
+void artel__mixed_words(const char *text, char out[ARTEL__ARITHMETIC_ROOM])
+{
+    uint64_t hash = 0;
+    size_t length = strlen(text);
+    if (length < ARTEL__ARITHMETIC_ROOM) {
+        memcpy(out, text, length + 1);
+        return;
+    }
+    length = 0;
+    for (const char *at = pass_address(text); *at; at = pass_address(at + 1)) {
+        uint64_t next[2] = {hash, (unsigned char)*at};
+        hash = artel__hash64(next, sizeof next);
+        if (length + sizeof " ... 0123456789abcdef" < ARTEL__ARITHMETIC_ROOM) out[length++] = *at;
+    }
+    snprintf(out + length, ARTEL__ARITHMETIC_ROOM - length, " ... %016llx", (unsigned long long)hash);
+}
+
 static void tell_other(artel__session *session)
 {
     if (session->continues && !is_same_mixture(session->continues, session->arithmetic))
@@ -78,10 +96,7 @@ artel_status artel__mixed_seated(artel__session *session)
         before = task;
     }
     artel_status status = artel__text_status(&text);
-    bool cut = text.length >= sizeof session->arithmetic;
-    if (status == ARTEL_OK)
-        snprintf(session->arithmetic, sizeof session->arithmetic, "%.*s%s",
-                 (int)sizeof session->arithmetic - (cut ? 6 : 1), text.data, cut ? " ..." : "");
+    if (status == ARTEL_OK) artel__mixed_words(text.data, session->arithmetic);
     artel__text_fini(&text);
     if (status == ARTEL_OK) tell_other(session);
     return status;

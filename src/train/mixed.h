@@ -14,6 +14,9 @@
 
 /* Once it is known who computes. Errors: UNSUPPORTED. */
 artel_status artel__mixed_check(artel__session *session);
+/* The text, or, where there is no room for all of it, its beginning and a hash, both without what stands in brackets
+ * (addresses, which are others each time), so that equal lists have equal words. */
+void artel__mixed_words(const char *text, char out[ARTEL__ARITHMETIC_ROOM]);
 /* In a seat: says in session->arithmetic what every task computes with. */
 artel_status artel__mixed_seated(artel__session *session);
 /* A checkpoint is taken up that was made by these, in session->arithmetic's words: among tasks of other kinds, or in

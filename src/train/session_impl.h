@@ -8,6 +8,10 @@
 #include "strategy/strategy.h"
 #include "train/session.h"
 
+enum {
+    ARTEL__ARITHMETIC_ROOM = 1024 /* of a session's arithmetic in words */
+};
+
 /* Hashes of the rows that a replica has read, by shard (content.h). */
 typedef struct artel__replica_content {
     uint64_t *sum, *step; /* since the last comparison, without the running step; of the running step */
@@ -139,7 +143,7 @@ struct artel__session {
                          step; NULL, of one: as they were kept */
     bool *left;       /* by variable: not drawn yet (`leaves`); NULL: all are */
     artel__session_products products;
-    char arithmetic[1024]; /* in words */
+    char arithmetic[ARTEL__ARITHMETIC_ROOM]; /* in words */
     const char *continues; /* what the checkpoint says that is taken up, until a seat says the same or another; NULL */
     artel__crew *crew;     /* the replicas at work */
     artel__mode current;

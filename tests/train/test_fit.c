@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -11,7 +12,7 @@
 #include "base/context.h"
 #include "help_fit.h"
 #include "train/fit_impl.h"
-#include "train/session_impl.h"
+#include "train/mixed.h"
 
 /* -- replicas and threads -- */
 
@@ -315,6 +316,35 @@ static void test_struct_size(void **state)
     assert_string_equal(digest[0], digest[1]);
 }
 
+/* -- who computes what -- */
+
+static void words_of(int workers, int port, const char *last, char out[ARTEL__ARITHMETIC_ROOM])
+{
+    char text[8192];
+    int length = snprintf(text, sizeof text, "mixed among tasks: ");
+    for (int i = 0; i < workers; i++)
+        length += snprintf(text + length, sizeof text - (size_t)length, "worker %d (10.0.0.7:%d) %s, ", i, port,
+                           i + 1 < workers ? "pjrt cpu 0123456789abcdef" : last);
+    artel__mixed_words(text, out);
+}
+
+/* More than there is room for: whatever differs shows, but addresses. */
+static void test_words_of_many(void **state)
+{
+    (void)state;
+    char one[ARTEL__ARITHMETIC_ROOM], other[ARTEL__ARITHMETIC_ROOM];
+    words_of(2, 80, "artel-1 float32", one);
+    assert_string_equal(one, "mixed among tasks: worker 0 (10.0.0.7:80) pjrt cpu 0123456789abcdef, "
+                             "worker 1 (10.0.0.7:80) artel-1 float32, ");
+    for (int workers = 16; workers <= 100; workers++) {
+        words_of(workers, 80, "artel-1 float32", one);
+        words_of(workers, 65000, "artel-1 float32", other);
+        if (workers >= 40) assert_string_equal(one, other);
+        words_of(workers, 80, "artel-1 float33", other);
+        assert_string_not_equal(one, other);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -331,6 +361,7 @@ int main(void)
         cmocka_unit_test(test_wrong_groups),
         cmocka_unit_test(test_wrong_arithmetic),
         cmocka_unit_test(test_struct_size),
+        cmocka_unit_test(test_words_of_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
