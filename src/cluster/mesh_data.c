@@ -169,8 +169,10 @@ void artel__mesh_fail_machine(artel_cluster *mesh, bool job, artel_status status
 {
     const artel_error *error = artel_context_error(mesh->ctx);
     char text[ARTEL__TEXT_MAX + 1];
-    snprintf(text, sizeof text, "failed%s: %.80s%s%.120s", artel__mesh_has_formed(mesh) ? "" : " before the job began",
-             error->where, error->where[0] ? ": " : "", error->what);
+    int title =
+        snprintf(text, sizeof text, "failed%s: %.80s%s", artel__mesh_has_formed(mesh) ? "" : " before the job began",
+                 error->where, error->where[0] ? ": " : "");
+    snprintf(text + title, sizeof text - (size_t)title, "%.*s", ARTEL__TEXT_MAX - title, error->what);
     artel__membership_fail(mesh->machine, artel__now_ns(), job || !artel__mesh_has_formed(mesh), status, text);
 }
 

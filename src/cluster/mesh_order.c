@@ -17,6 +17,8 @@ static const char *advice_for(artel_status status, const char *text, bool own)
     if (strstr(text, "the job goes on with")) return "nothing is to be done about this one";
     if (strstr(text, "differs in arithmetic ("))
         return "compute with one kind of device everywhere, or give all .allow_mixed_arithmetic, where there is one";
+    if (strstr(text, "what computes is another arithmetic")) /* train/computing.c */
+        return "let workers compute on the device, and with the plug-in, of before, or give .fresh to begin anew";
     if (!own && artel__starts_with(text, "failed")) return "correct it there, and start the job again";
     switch (status) {
     case ARTEL_ERROR_INVALID: return "run the same command on every host";
