@@ -119,6 +119,22 @@ def sums():
     expect(bits("rest.keras", fit("rest.keras", *four, *folder)) == whole, "continued, with other bits")
 
 
+def served():
+    """A worker of parameter servers: moving statistics that cannot be read behind a step end the job; those of before do not go to the servers."""
+    m = K.Sequential([K.Input((20,)), L.Dense(24, activation="relu"), L.BatchNormalization(), L.Dense(5, activation="softmax")])
+    m.compile(O.SGD(0.1, momentum=0.9), "sparse_categorical_crossentropy")
+    line = ("launch", "-n", 1, "--ps", 1, "--insecure-network", "fit", save(lambda: m, path("served.keras")), "--data", "npz:" + path("rows.npz"), "--batch-size", 128, "--epochs", 1,
+            "--strategy", "parameter-server", "--device", "cpu:xla", *CASE["plugin"], "--output", path("cut.keras"))
+    answer = artel(*line, env={**CASE["env"], "FAULTY_TRACE": path("reads")})
+    expect(answer.rc == 0, "exit code", answer.rc, answer.err[-800:])
+    os.remove(path("cut.keras"))
+    reads = open(path("reads")).read().split("\n").count("get")  # of two steps; the later half of each is variables
+    for at in (reads // 4 + 1, reads * 3 // 4 + 3):
+        answer = artel(*line, env={**CASE["env"], "FAULTY_CALL": "get", "FAULTY_AT": str(at), "FAULTY_CODE": "14", "FAULTY_TEXT": "the link is down"})
+        expect(answer.rc in (1, 2) and "device is lost: it cannot give an array: the link is down" in answer.err, "read", at, "of", reads, "fails:", answer.rc, answer.err[-800:])
+        expect(not os.path.exists(path("cut.keras")), "a model is left")
+
+
 def stopped():
     """Asked to end while programs are compiled: those that are being made are the last ones, and no step is made."""
     CASE["env"].update(FAULTY_STOP="1", ARTEL_CACHE_DIR=path("stopped"))
@@ -257,7 +273,7 @@ def memory():
 def main():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     make()
-    return run_checks(meanings, lost, central, mixed, sums, stopped, ahead, sent, aborts, memory)
+    return run_checks(meanings, lost, central, mixed, sums, served, stopped, ahead, sent, aborts, memory)
 
 
 if __name__ == "__main__":
