@@ -70,6 +70,7 @@ artel_status artel__platform_open(artel_context *ctx, const artel__plugin *plugi
     artel__platform *p = block;
     p->ctx = ctx;
     artel__arena_init(&p->arena, ctx);
+    pthread_mutex_init(&p->crowd.lock, NULL);
     artel_status status = open_platform(p, plugin, options);
     if (status == ARTEL_OK)
         *out = p;
@@ -82,6 +83,7 @@ void artel__platform_close(artel__platform *platform)
 {
     if (!platform) return;
     artel__program_keep_fini(platform);
+    artel__program_crowd_fini(platform);
     artel__platform_close_target(platform);
     if (platform->client) artel__pjrt_client_destroy(platform->api, platform->client);
     artel__arena_fini(&platform->arena);

@@ -34,6 +34,19 @@ typedef struct artel__program_keep {
     artel__program_counts counts;
 } artel__program_keep;
 
+enum {
+    ARTEL__LAUNCHES_FOR_ALL = 4
+};
+
+/* Launches for several devices that are under way, the next one's place first. With more of them XLA's CPU may stand
+ * still: it lets 32 launches wait for a device, each next one on a thread of the pool that all devices have, and then
+ * lacks one for the device that the others wait for in a sum. */
+typedef struct artel__program_crowd {
+    pthread_mutex_t lock; /* of what follows */
+    PJRT_Event *done[ARTEL__LAUNCHES_FOR_ALL];
+    int next;
+} artel__program_crowd;
+
 struct artel__platform {
     artel_context *ctx;
     artel__arena arena; /* of the facts */
@@ -49,6 +62,7 @@ struct artel__platform {
     bool fast;    /* the fast class */
     bool unordered; /* it also may take kernels whose sums have no order of their own */
     artel__program_keep keep;
+    artel__program_crowd crowd;
 };
 
 /* failure.c: records what a plug-in has said, with its meaning and what to do, and gives its status. */
@@ -59,6 +73,8 @@ artel_status artel__platform_check(artel__platform *platform, PJRT_Error *error,
 /* Waits for an event and releases it. */
 artel_status artel__platform_await(artel__platform *platform, PJRT_Event *event, const char *where, const char *what);
 
+/* program.c; whatever is under way is waited for. */
+void artel__program_crowd_fini(artel__platform *platform);
 /* target.c */
 void artel__platform_close_target(artel__platform *platform);
 /* Compiles for it: only an executable. */

@@ -366,15 +366,53 @@ artel_status artel__program_launch(artel__program *program, int device, artel__b
     return artel__platform_check(p, error, program->name, what);
 }
 
+/* What went wrong is the results', which say so. */
+static void let_go(const artel__platform *p, PJRT_Event *event, bool wait)
+{
+    artel__pjrt_error ignored;
+    PJRT_Event_Await_Args await = {.struct_size = PJRT_Event_Await_Args_STRUCT_SIZE, .event = event};
+    PJRT_Event_Destroy_Args destroy = {.struct_size = PJRT_Event_Destroy_Args_STRUCT_SIZE, .event = event};
+    if (!event) return;
+    if (wait) artel__pjrt_failed(p->api, p->api->PJRT_Event_Await(&await), &ignored);
+    artel__pjrt_failed(p->api, p->api->PJRT_Event_Destroy(&destroy), &ignored);
+}
+
+void artel__program_crowd_fini(artel__platform *platform)
+{
+    for (int i = 0; i < ARTEL__LAUNCHES_FOR_ALL; i++) let_go(platform, platform->crowd.done[i], true);
+    pthread_mutex_destroy(&platform->crowd.lock);
+}
+
+/* Behind the launch that is the first of those under way. */
+static artel_status launch_in_turn(artel__platform *p, PJRT_LoadedExecutable_Execute_Args *args, const char *name)
+{
+    artel__program_crowd *crowd = &p->crowd;
+    pthread_mutex_lock(&crowd->lock);
+    PJRT_Event **place = &crowd->done[crowd->next];
+    let_go(p, *place, true);
+    *place = NULL;
+    artel_status status = artel__platform_check(p, p->api->PJRT_LoadedExecutable_Execute(args), name,
+                                                "launch a program on several devices");
+    if (status == ARTEL_OK) {
+        *place = args->device_complete_events[0];
+        crowd->next = (crowd->next + 1) % ARTEL__LAUNCHES_FOR_ALL;
+    }
+    pthread_mutex_unlock(&crowd->lock);
+    for (size_t i = 1; status == ARTEL_OK && i < args->num_devices; i++)
+        let_go(p, args->device_complete_events[i], false);
+    return status;
+}
+
 artel_status artel__program_launch_all(artel__program *program, artel__buffer *const *const *in, int count,
                                        artel__buffer **const *out)
 {
     artel__platform *p = program->platform;
     int n = program->replicas;
     void *block;
-    ARTEL_TRY(artel__calloc(p->ctx, 2 * (size_t)n + 1, sizeof(void *), program->name, &block));
+    ARTEL_TRY(artel__calloc(p->ctx, 3 * (size_t)n + 1, sizeof(void *), program->name, &block));
     artel__buffer *const **arguments = block;
     artel__buffer ***results = (artel__buffer ***)(arguments + n);
+    PJRT_Event **done = (PJRT_Event **)(results + n);
     for (int i = 0; i < n; i++) {
         arguments[i] = in[program->place[i]];
         results[i] = out[program->place[i]];
@@ -386,9 +424,9 @@ artel_status artel__program_launch_all(artel__program *program, artel__buffer *c
                                                .argument_lists = arguments,
                                                .num_devices = (size_t)n,
                                                .num_args = (size_t)count,
-                                               .output_lists = results};
-    artel_status status = artel__platform_check(p, p->api->PJRT_LoadedExecutable_Execute(&args), program->name,
-                                                "launch a program on several devices");
+                                               .output_lists = results,
+                                               .device_complete_events = done};
+    artel_status status = launch_in_turn(p, &args, program->name);
     artel__free(p->ctx, block);
     return status;
 }

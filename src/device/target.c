@@ -100,6 +100,7 @@ artel_status artel__platform_open_target(artel_context *ctx, const artel__plugin
     artel__platform *p = block;
     p->ctx = ctx;
     artel__arena_init(&p->arena, ctx);
+    pthread_mutex_init(&p->crowd.lock, NULL);
     artel_status status = open_target(p, plugin, target);
     if (status == ARTEL_OK)
         *out = p;

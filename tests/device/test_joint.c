@@ -23,7 +23,7 @@ enum {
     ALL = 8,   /* devices */
     WIDE = 64, /* matrices of many launches */
     CHAIN = 4, /* sums of one of them */
-    LAUNCHES = 40
+    LAUNCHES = 400
 };
 
 static struct {
