@@ -137,9 +137,7 @@ static const artel__option options[] = {
      "time of each operation: a timeline for Chrome's viewers here (a file, or trace.json in a directory), a table at "
      "the end",
      ARTEL__OPTION_STRING, AT(profile), "null", 0, 0, NULL},
-    {"shards",
-     "virtual shards of a global batch, a power of two, or any with --device-reduce fast; 0: a function of the batch "
-     "size",
+    {"shards", "virtual shards of a global batch: a power of two, any with --device-reduce fast; 0: by the batch size",
      ARTEL__OPTION_INT, AT(shards), "0", 0, 4096, NULL},
     {"batch-norm",
      "statistics of batch normalisation: global, or groups:G, of each of G groups of shards (G divides --shards)",
