@@ -40,13 +40,13 @@ typedef struct heads_parts {
 } heads_parts;
 
 #define CONFIG(field) offsetof(heads_config, field)
-#define COMMON_OPTIONS                                                                                                  \
-    {"dropout", "share of the scores dropped", ARTEL__OPTION_FLOAT, CONFIG(dropout), "0", 0, 1, NULL},                  \
-        {"use_bias", "whether biases are added", ARTEL__OPTION_BOOL, CONFIG(use_bias), "true", 0, 0, NULL},             \
-        {"use_gate", "a gate on the result", ARTEL__OPTION_BOOL, CONFIG(use_gate), "false", 0, 0, NULL},                \
-        {"sliding_window", "how far a query sees", ARTEL__OPTION_INT, CONFIG(sliding_window), "0", 0, INT32_MAX, NULL}, \
-        ARTEL__PART("seed", "accepted; the run's seed decides"),                                                        \
-        ARTEL__PART("flash_attention", "accepted; chooses nothing here"), ARTEL__WEIGHT_PARTS("kernel"),                \
+#define COMMON_OPTIONS                                                                                              \
+    {"dropout", "share of the scores dropped", ARTEL__OPTION_FLOAT, CONFIG(dropout), "0", 0, 1, NULL},              \
+        {"use_bias", "whether biases are added", ARTEL__OPTION_BOOL, CONFIG(use_bias), "true", 0, 0, NULL},         \
+        {"use_gate", "a gate on the result", ARTEL__OPTION_BOOL, CONFIG(use_gate), "false", 0, 0, NULL},            \
+        {"sliding_window", "reach of a query", ARTEL__OPTION_INT, CONFIG(sliding_window), "0", 0, INT32_MAX, NULL}, \
+        ARTEL__PART("seed", "accepted; the run's seed decides"),                                                    \
+        ARTEL__PART("flash_attention", "accepted; chooses nothing here"), ARTEL__WEIGHT_PARTS("kernel"),            \
         ARTEL__WEIGHT_PARTS("bias")
 
 static const artel__option multi_head_options[] = {

@@ -2,9 +2,10 @@
 /* Elements by index along an axis, the order of elements, arithmetic of integers.
  *
  *   order    places from the smallest to the largest, no gradient: what is ordered is taken by them
- *   take     y[lead][i][..] = x[lead][index[lead][i]][..];  take_gradient adds dy up at the places taken, in the order
- * of the picks integer  and, or, xor, shifts, division, remainder, divisors of int32 and int64 Orders and edges:
- * kernel/gather.h.
+ *   take     y[lead][i][..] = x[lead][index[lead][i]][..]; take_gradient adds dy up where it was taken, pick by pick
+ *   integer  and, or, xor, shifts, division, remainder, divisors of int32 and int64
+ *
+ * Orders and edges: kernel/gather.h.
  */
 #include "op/gather.h"
 

@@ -128,3 +128,10 @@ void chief_check_model(artel_model *far, artel_model *alone, const char *rule)
     check(artel_model_digest(far, ours) == ARTEL_OK && artel_model_digest(alone, truth) == ARTEL_OK, "digest");
     check(chief_device() || strcmp(ours, truth) == 0, "%s: %s, not %s", rule, ours, truth);
 }
+
+void chief_say(void *user, artel_log_level level, const char *text)
+{
+    (void)user;
+    (void)level;
+    fprintf(stderr, "%s\n", text);
+}

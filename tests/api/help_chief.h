@@ -35,4 +35,7 @@ void chief_await_servers(void);
 /* The same as kill; it is gone then. */
 void chief_end(const char *type, int index);
 
+/* A log that writes lines to stderr. */
+void chief_say(void *user, artel_log_level level, const char *text);
+
 #endif

@@ -74,20 +74,13 @@ static void be_chief(const char *cases, const char *rule)
     printf("all promises kept: %s\n", cases);
 }
 
-static void say(void *user, artel_log_level level, const char *text)
-{
-    (void)user;
-    (void)level;
-    fprintf(stderr, "%s\n", text);
-}
-
 int main(int argc, char **argv)
 {
     artel_context_options logged = ARTEL_CONTEXT_OPTIONS_INIT;
     artel_cluster_options co = ARTEL_CLUSTER_OPTIONS_INIT;
     artel_strategy_options so = ARTEL_STRATEGY_OPTIONS_INIT;
     const char *rule = argc > 3 ? argv[3] : "adam";
-    logged.log = say;
+    logged.log = chief_say;
     if (argc > 2 && strchr(argv[2], 'm')) logged.log_level = ARTEL_LOG_DEBUG; /* what has travelled */
     if (argc < 3 || artel_context_create(&logged, &job.ctx) < 0) return 2;
     job.folder = argv[1];

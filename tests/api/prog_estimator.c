@@ -89,13 +89,6 @@ static artel_status look(void *user, artel_estimator_moment *moment)
     return ARTEL_OK;
 }
 
-static void say(void *user, artel_log_level level, const char *text)
-{
-    (void)user;
-    (void)level;
-    fprintf(stderr, "%s\n", text);
-}
-
 int main(int argc, char **argv)
 {
     artel_context_options logged = ARTEL_CONTEXT_OPTIONS_INIT;
@@ -106,7 +99,7 @@ int main(int argc, char **argv)
     artel_estimator_hook hook = {.struct_size = sizeof hook, .saved = lose, .end = look};
     artel_estimator *e = NULL;
     char folder[512];
-    logged.log = say;
+    logged.log = chief_say;
     if (argc < 2 || artel_context_create(&logged, &job.ctx) < 0) return 2;
     job.folder = argv[1];
     place.parameter_servers = true;

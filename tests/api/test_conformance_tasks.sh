@@ -18,7 +18,7 @@ holds() {
 }
 
 # The three at once: they wait more than they compute.
-for name in test_conformance test_conformance_contexts test_conformance_models test_conformance_on_read test_conformance_scope test_conformance_steps test_conformance_values test_conformance_variables; do
+for name in test_conformance test_conformance_contexts test_conformance_models test_conformance_on_read test_conformance_scope test_conformance_steps test_conformance_values test_conformance_variables test_conformance_whole; do
     suite=$ARTEL_BUILD/tests/api/$name
     rows=$(grep -o 'cmocka_unit_test(' "$ARTEL_SOURCE/tests/api/$name.c" | wc -l)
     for tasks in 2 3; do holds $tasks -n $tasks --program "$suite" -- $tasks & done

@@ -36,6 +36,15 @@ static artel_status trace_step(void *user, artel_graph *g, const artel_value *in
     return artel_graph_status(g);
 }
 
+static void end_loop(artel_context *ctx, artel_strategy *s, artel_model *model, char digest[65])
+{
+    api_ok(ctx, artel_strategy_store(s, model));
+    api_ok(ctx, artel_model_digest(model, digest));
+    artel_strategy_destroy(s);
+    artel_model_destroy(model);
+    artel_context_destroy(ctx);
+}
+
 static void order_of(bool images, uint64_t order[2][API_ROWS])
 {
     artel_context *ctx = api_context();
@@ -95,11 +104,7 @@ static void train_by_hand(bool images, const api_form *f, char digest[65])
     assert_int_equal(artel_optimizer_iterations(l.optimizer), 6);
     assert_int_equal(artel_strategy_runs(s), 6);
     assert_int_equal(artel_strategy_replicas(s), f->replicas ? f->replicas : 1);
-    api_ok(ctx, artel_strategy_store(s, l.model));
-    api_ok(ctx, artel_model_digest(l.model, digest));
-    artel_strategy_destroy(s);
-    artel_model_destroy(l.model);
-    artel_context_destroy(ctx);
+    end_loop(ctx, s, l.model, digest);
 }
 
 static void KE3_bits_of_fit(void **state)
@@ -136,7 +141,11 @@ enum {
     SOME = 16 /* texts of a batch */
 };
 
-static artel_model *word_model(artel_context *ctx, const char *policy)
+typedef struct way {
+    const char *policy, *optimizer;
+} way;
+
+static artel_model *word_model(artel_context *ctx, const way *how)
 {
     char folder[64], path[96];
     artel_model *model = NULL;
@@ -144,18 +153,18 @@ static artel_model *word_model(artel_context *ctx, const char *policy)
     snprintf(path, sizeof path, "%s/m.json", folder);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
-    fprintf(file, words, policy, policy);
+    fprintf(file, words, how->policy, how->policy);
     fclose(file);
     api_ok(ctx, artel_model_load(ctx, path, &model));
-    api_ok(ctx, artel_model_compile(model, "rmsprop:learning_rate=0.01", "sparse_categorical_crossentropy", NULL));
+    api_ok(ctx, artel_model_compile(model, how->optimizer, "sparse_categorical_crossentropy", NULL));
     api_folder_remove(folder);
     return model;
 }
 
-static void fit_words(const char *policy, const int32_t *x, const int32_t *y, char digest[65])
+static void fit_words(const way *how, const int32_t *x, const int32_t *y, char digest[65])
 {
     artel_context *ctx = api_context();
-    artel_model *model = word_model(ctx, policy);
+    artel_model *model = word_model(ctx, how);
     artel_data *data;
     const artel_data_array arrays[2] = {
         {.name = "x",
@@ -187,16 +196,16 @@ static void step_on_wrong_word(artel_context *ctx, artel_function *step, int32_t
     assert_non_null(strstr(artel_context_error(ctx)->what, "50"));
 }
 
-static void loop_words(const api_form *f, const char *policy, int32_t *x, int32_t *y, char digest[65])
+static void loop_words(const api_form *f, const way *how, int32_t *x, int32_t *y, char digest[65])
 {
     artel_context *ctx = api_context();
     artel_strategy *s = api_strategy(ctx, f, SOME);
-    loop l = {.model = word_model(ctx, policy)};
+    loop l = {.model = word_model(ctx, how)};
     artel_function *step;
     float loss;
     api_ok(ctx, artel_strategy_add_model(s, l.model));
     api_ok(ctx, artel_strategy_variables(s, l.model, false, &l.variables, &l.count));
-    api_ok(ctx, artel_optimizer_create(s, "rmsprop:learning_rate=0.01", l.variables, l.count, &l.optimizer));
+    api_ok(ctx, artel_optimizer_create(s, how->optimizer, l.variables, l.count, &l.optimizer));
     const artel_argument arguments[2] = {{"x", ARTEL_DTYPE_INT32, false, {1, {WORDS}}},
                                          {"y", ARTEL_DTYPE_INT32, false, {0}}};
     artel_function_options o = ARTEL_FUNCTION_OPTIONS_INIT;
@@ -213,25 +222,23 @@ static void loop_words(const api_form *f, const char *policy, int32_t *x, int32_
     }
     step_on_wrong_word(ctx, step, y);
     assert_int_equal(artel_strategy_runs(s), 3);
-    api_ok(ctx, artel_strategy_store(s, l.model));
-    api_ok(ctx, artel_model_digest(l.model, digest));
-    artel_strategy_destroy(s);
-    artel_model_destroy(l.model);
-    artel_context_destroy(ctx);
+    end_loop(ctx, s, l.model, digest);
 }
 
 static void KE3_bits_of_other_fits(void **state)
 {
     (void)state;
-    static const char *const policies[] = {"float32", "mixed_bfloat16"};
+    static const way ways[] = {{"float32", "rmsprop:learning_rate=0.01"},
+                               {"mixed_bfloat16", "rmsprop:learning_rate=0.01"},
+                               {"float32", "ScheduleFreeAdamW:learning_rate=0.01"}}; /* a slot begins at the weights */
     static int32_t x[TEXTS * WORDS], y[TEXTS];
     for (int i = 0; i < TEXTS * WORDS; i++) x[i] = (i * i + 3 * i) % 50;
     for (int i = 0; i < TEXTS; i++) y[i] = i % 3;
-    for (int p = 0; p < 2; p++) {
+    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
         char truth[65], digest[65];
-        fit_words(policies[p], x, y, truth);
+        fit_words(&ways[w], x, y, truth);
         for (int i = 0; i < API_FORMS; i++) {
-            loop_words(&api_forms[i], policies[p], x, y, digest);
+            loop_words(&api_forms[i], &ways[w], x, y, digest);
             assert_string_equal(digest, truth);
         }
     }

@@ -4,7 +4,7 @@
  * functions that call themselves while they are traced, gradients that ask for themselves, arrays whose shapes lie,
  * sizes beyond all memory, counters at their end, names that files cannot hold. All are refused by name; nothing
  * is read, lost or torn. */
-#include "api/help_api.h"
+#include "api/help_forms.h"
 
 #include <math.h>
 
@@ -16,20 +16,11 @@
 #include "artel/trainer.h"
 #include "artel/values.h"
 
+static const api_form two = {"mirrored", 2, 2};
+
 enum {
     MOST_NAME = 1000 /* bytes of a variable's */
 };
-
-static artel_strategy *two_replicas(artel_context *ctx)
-{
-    artel_strategy_options o = ARTEL_STRATEGY_OPTIONS_INIT;
-    artel_strategy *s;
-    o.strategy = "mirrored";
-    o.replicas = o.threads = 2;
-    o.batch_size = 8;
-    api_ok(ctx, artel_strategy_create(ctx, &o, &s));
-    return s;
-}
 
 static artel_status make(artel_strategy *s, artel_trace_fn *trace, void *user, int arguments, int outputs,
                          artel_function **out)
@@ -174,7 +165,7 @@ static artel_status trace_asking(void *user, artel_graph *g, const artel_value *
 static void gradients_that_ask_for_themselves_end(void **state)
 {
     artel_context *ctx = api_context();
-    artel_strategy *s = two_replicas(ctx);
+    artel_strategy *s = api_strategy(ctx, &two, 8);
     artel_function *f;
     (void)state;
     api_refused(ctx, make(s, trace_asking, NULL, 1, 1, &f), ARTEL_ERROR_INVALID, "asks for itself");
@@ -187,7 +178,7 @@ static void gradients_that_ask_for_themselves_end(void **state)
 static void shapes_do_not_lie(void **state)
 {
     artel_context *ctx = api_context();
-    artel_strategy *s = two_replicas(ctx);
+    artel_strategy *s = api_strategy(ctx, &two, 8);
     artel_function *f;
     artel_data *data = api_rows_by_callback(ctx, false), *large = NULL;
     artel_reader *reader = NULL;
@@ -210,7 +201,7 @@ static void shapes_do_not_lie(void **state)
 static void counters_do_not_overflow(void **state)
 {
     artel_context *ctx = api_context();
-    artel_strategy *s = two_replicas(ctx);
+    artel_strategy *s = api_strategy(ctx, &two, 8);
     artel_variable_options o = ARTEL_VARIABLE_OPTIONS_INIT;
     artel_variable *v;
     artel_optimizer *optimizer;
@@ -258,7 +249,7 @@ static void counters_of_checkpoints_are_looked_at(void **state)
         "{\"runs\": 4, \"units\": 5, \"optimizers\": [\"7\"]}",
         "{\"runs\": 4, \"units\": 5, \"optimizers\": [7, 7]}"};
     artel_context *ctx = api_context();
-    artel_strategy *s = two_replicas(ctx);
+    artel_strategy *s = api_strategy(ctx, &two, 8);
     artel_variable_options o = ARTEL_VARIABLE_OPTIONS_INIT;
     artel_variable *v;
     artel_optimizer *optimizer;
@@ -296,7 +287,7 @@ static void counters_of_checkpoints_are_looked_at(void **state)
 /* One variable of a strategy. */
 static artel_strategy *of_one(artel_context *ctx, artel_dtype dtype, artel_shape shape, artel_variable **v)
 {
-    artel_strategy *s = two_replicas(ctx);
+    artel_strategy *s = api_strategy(ctx, &two, 8);
     artel_variable_options o = ARTEL_VARIABLE_OPTIONS_INIT;
     o.name = "v";
     o.dtype = dtype;
@@ -355,7 +346,7 @@ static void declare(artel_context *ctx, artel_strategy *s, artel_variable *v[NAM
 static void names_survive_checkpoints(void **state)
 {
     artel_context *ctx = api_context();
-    artel_strategy *s = two_replicas(ctx), *again = two_replicas(ctx);
+    artel_strategy *s = api_strategy(ctx, &two, 8), *again = api_strategy(ctx, &two, 8);
     artel_variable *v[NAMES], *w[NAMES];
     char folder[64];
     int64_t step;
@@ -382,7 +373,7 @@ static void names_that_files_cannot_hold(void **state)
 {
     static char many[MOST_NAME + 2];
     artel_context *ctx = api_context();
-    artel_strategy *s = two_replicas(ctx);
+    artel_strategy *s = api_strategy(ctx, &two, 8);
     artel_variable_options o = ARTEL_VARIABLE_OPTIONS_INIT;
     artel_variable *v;
     (void)state;
@@ -421,7 +412,7 @@ static artel_status make_one(void *user, const artel_value_context *context, voi
 
 static void refuse_size(artel_context *ctx, int64_t size)
 {
-    artel_strategy *s = two_replicas(ctx);
+    artel_strategy *s = api_strategy(ctx, &two, 8);
     artel_variable_options o = ARTEL_VARIABLE_OPTIONS_INIT;
     artel_values_options values = ARTEL_VALUES_OPTIONS_INIT;
     artel_variable *v;
@@ -462,7 +453,7 @@ static void refuse_batch(artel_context *ctx)
 static void refuse_strings(artel_context *ctx)
 {
     artel_variable_options o = ARTEL_VARIABLE_OPTIONS_INIT;
-    artel_strategy *s = two_replicas(ctx);
+    artel_strategy *s = api_strategy(ctx, &two, 8);
     artel_variable *v;
     o.name = "v";
     o.dtype = ARTEL_DTYPE_STRING;

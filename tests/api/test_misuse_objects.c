@@ -2,23 +2,14 @@
 /* timeout: 60 */
 /* What a program gets wrong with values, metrics, sessions, hooks and watches: calls from within what they call,
  * objects of two contexts, settings that there are not, checkpoints that fit nothing. */
-#include "api/help_api.h"
+#include "api/help_forms.h"
 
 #include "artel/estimator.h"
 #include "artel/hooks.h"
 #include "artel/values.h"
 #include "artel/watch.h"
 
-static artel_strategy *two_replicas(artel_context *ctx)
-{
-    artel_strategy_options o = ARTEL_STRATEGY_OPTIONS_INIT;
-    artel_strategy *s;
-    o.strategy = "mirrored";
-    o.replicas = o.threads = 2;
-    o.batch_size = 8;
-    api_ok(ctx, artel_strategy_create(ctx, &o, &s));
-    return s;
-}
+static const api_form two = {"mirrored", 2, 2};
 
 static artel_status ask_for_values(void *user, const artel_value_context *context, void *element)
 {
@@ -29,7 +20,7 @@ static artel_status ask_for_values(void *user, const artel_value_context *contex
 static void values_that_ask_for_themselves_end(void **state)
 {
     artel_context *ctx = api_context();
-    artel_strategy *s = two_replicas(ctx);
+    artel_strategy *s = api_strategy(ctx, &two, 8);
     artel_values_options o = ARTEL_VALUES_OPTIONS_INIT;
     artel_values *values;
     (void)state;
@@ -45,7 +36,7 @@ static void values_that_ask_for_themselves_end(void **state)
 static void settings_of_metrics_are_looked_at(void **state)
 {
     artel_context *ctx = api_context();
-    artel_strategy *s = two_replicas(ctx);
+    artel_strategy *s = api_strategy(ctx, &two, 8);
     artel_metric *m;
     (void)state;
     api_refused(ctx, artel_metric_create(s, "Mean:bogus=1", NULL, &m), ARTEL_ERROR_UNSUPPORTED, "bogus");

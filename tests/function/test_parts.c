@@ -15,6 +15,7 @@
 #include <artel/build.h>
 #include "function/help_closures.h"
 #include "kernel/optimize.h"
+#include "support/optimizers.h"
 
 enum {
     STEPS = 20,
@@ -29,25 +30,6 @@ enum {
     SCALE,
     VARIABLES
 };
-
-/* All that make a step element by element, by rule; some rules have a class of another name. */
-static const char *const rules[] = {
-#define RULE(NAME, name, ...) #name,
-#include "kernel/optimizers.list"
-#undef RULE
-};
-
-enum { /* all that see matrices */
-#define MATRIX_OPTIMIZER(name) MATRIX_##name,
-#include "nn/matrix_optimizers.list"
-#undef MATRIX_OPTIMIZER
-    MATRIX_OPTIMIZERS
-};
-
-static const char *class_of(const char *rule)
-{
-    return strcmp(rule, "schedule_free") == 0 ? "ScheduleFreeAdamW" : rule;
-}
 
 /* These, and with what is not so unless it is asked for. */
 static const char *const more[] = {"adafactor",
@@ -239,10 +221,11 @@ static void compare_with(const char *optimizer)
 static void every_optimizer_has_the_bits_of_one_process(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) compare_with(class_of(rules[i]));
+    for (size_t i = 0; i < sizeof support_rules / sizeof *support_rules; i++)
+        compare_with(support_class_of(support_rules[i]));
     for (size_t i = 0; i < sizeof more / sizeof *more; i++) compare_with(more[i]);
-    assert_int_equal(MATRIX_OPTIMIZERS, 2);
-    assert_int_equal(sizeof rules / sizeof *rules, ARTEL__RULE_COUNT);
+    assert_int_equal(SUPPORT_MATRIX_OPTIMIZERS, 2);
+    assert_int_equal(sizeof support_rules / sizeof *support_rules, ARTEL__RULE_COUNT);
 }
 
 /* -- slices -- */

@@ -80,7 +80,7 @@ CLUSTER = [
     ("cli/test_status.py", "`artel status` and `artel drain` (FT6, FT7)"),
     ("cli/test_flat_memory.py", "memory and descriptors over steps and joins"),
     ("api/test_functions.c", "functions, gradients, variables, optimizers under seven forms of strategies; test_functions_fit.c: with the bits of fit (ST1 to ST13, VA1 to VA9)"),
-    ("api/test_conformance.c", "each row by its ID under all strategies of a process, on XLA's device, among tasks and over parameter servers; with test_conformance_contexts.c, _models.c, _on_read.c, _scope.c, _values.c and _variables.c; ON_READ beside TensorFlow's MirroredStrategy in test_on_read.py (ST1 to ST13, VA1 to VA9, IN6, KE3)"),
+    ("api/test_conformance.c", "each row by its ID under all strategies of a process, on XLA's device, among tasks and over parameter servers; with test_conformance_contexts.c, _models.c, _on_read.c, _scope.c, _values.c, _variables.c and _whole.c; ON_READ beside TensorFlow's MirroredStrategy in test_on_read.py (ST1 to ST13, VA1 to VA9, IN6, KE3)"),
     ("api/test_loop_tasks.c", "loops by hand: a task comes back, one comes for the first time, one leaves, one has all save; another number of tasks goes on (FT7, FT8, FT12, FT13)"),
     ("examples/test_custom_loop.sh", "a loop on tasks that are killed or get SIGTERM, which saves, and goes on; test_custom_loop_device.sh: on XLA's device (KE3, FT7, FT8, FT12)"),
     ("examples/test_gan.sh", "a loop of several runs among tasks that are killed and come back (ST10, FT12)"),

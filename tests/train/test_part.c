@@ -15,6 +15,7 @@
 
 #include "help_fit.h"
 #include "kernel/optimize.h"
+#include "support/optimizers.h"
 #include "train/fit_impl.h"
 #include "train/part.h"
 
@@ -25,25 +26,6 @@ enum {
     PARTS = 5,
     MOST = 256
 };
-
-/* All that make a step element by element, by rule; some rules have a class of another name. */
-static const char *const rules[] = {
-#define RULE(NAME, name, ...) #name,
-#include "kernel/optimizers.list"
-#undef RULE
-};
-
-enum { /* all that see matrices */
-#define MATRIX_OPTIMIZER(name) MATRIX_##name,
-#include "nn/matrix_optimizers.list"
-#undef MATRIX_OPTIMIZER
-    MATRIX_OPTIMIZERS
-};
-
-static const char *class_of(const char *rule)
-{
-    return strcmp(rule, "schedule_free") == 0 ? "ScheduleFreeAdamW" : rule;
-}
 
 #define SCALED(inner, config)                                                                             \
     "LossScaleOptimizer:initial_scale=4,dynamic_growth_steps=3,inner_optimizer={\"class_name\": \"" inner \
@@ -248,16 +230,16 @@ static void compare_with(const char *optimizer, bool cuts, const char *consisten
 static void every_optimizer_has_the_bits_of_the_uncut(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        compare_with(class_of(rules[i]), strcmp(rules[i], "lamb") != 0, NULL);
+    for (size_t i = 0; i < sizeof support_rules / sizeof *support_rules; i++)
+        compare_with(support_class_of(support_rules[i]), strcmp(support_rules[i], "lamb") != 0, NULL);
     for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) compare_with(variants[i], true, NULL);
     for (size_t i = 0; i < sizeof wholes / sizeof *wholes; i++)
         compare_with(wholes[i], strncmp(wholes[i], "muon", 4) == 0, NULL);
     for (size_t i = 0; i < sizeof means / sizeof *means; i++) compare_with(means[i].optimizer, means[i].cuts, "sync:2");
     compare_with("adafactor", false, NULL);
     compare_with("muon", true, NULL); /* what it leaves to Adam */
-    assert_int_equal(MATRIX_OPTIMIZERS, 2);
-    assert_int_equal(sizeof rules / sizeof *rules, ARTEL__RULE_COUNT);
+    assert_int_equal(SUPPORT_MATRIX_OPTIMIZERS, 2);
+    assert_int_equal(sizeof support_rules / sizeof *support_rules, ARTEL__RULE_COUNT);
 }
 
 int main(void)
