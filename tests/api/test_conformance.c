@@ -5,9 +5,9 @@
  * variables; of models (VA9, IN6, KE3): test_conformance_models.c. Rows that have no counterpart here:
  * docs/tf-distribute.md.
  *
- *   test_conformance TASKS            among so many tasks, each of which runs this (test_conformance_tasks.sh):
- * multi-worker, and the bits of one process test_conformance servers SERVED   over parameter servers, in a chief,
- * workers and servers: each run is a closure; the server makes the file SERVED when it is through */
+ * Given a number of tasks, it is one of so many (test_conformance_tasks.sh): multi-worker, and the bits of one process.
+ * Given "servers" and a file, it is a chief, a worker or a server of closures, as each run is; the server makes the
+ * file when it is through. */
 #include "api/help_conformance_rows.h"
 
 #include <math.h>
